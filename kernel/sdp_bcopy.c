@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The copy path.
+ *
+ * Sending: the caller, who has the socket lock, is the only producer.  He cuts
+ * a message from the page fragment (or takes back the last one that credits
+ * have not let go yet), copies outside every spinlock, and queues it.
+ *
+ * Receiving: the one who polls is the producer and appends to rx.queue; the
+ * reader, who has the socket lock, is the only consumer.  He takes the whole
+ * queue over at once into rx.ready, so rx.lock is touched once for many
+ * buffers.  A buffer read to the end is posted again in small batches: the
+ * credit goes back while the rest is still being copied.
+ */
+#include "sdp_bcopy.h"
+#include "sdp_ring.h"
+#include "sdp_tx.h"
+
+enum { SDP_BCOPY_REPOST = 4 };	/* buffers in a batch */
+
+ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter, bool more,
+		       gfp_t gfp)
+{
+	u32 space = sdp_tx_space(conn);
+	struct sdp_mode_slice slice;
+	struct sdp_msg *msg;
+	u32 room = 0;
+	size_t bytes;
+
+	if (!space)
+		return -EAGAIN;
+	msg = sdp_tx_take_tail(conn);
+	if (msg)
+		room = sdp_msg_room(conn, msg);
+	slice = sdp_mode_pick(min_t(size_t, iov_iter_count(iter), space),
+			      conn->snd_max, room);
+	if (!slice.coalesce) {
+		if (msg)
+			sdp_tx_queue(conn, msg);
+		msg = sdp_msg_alloc(conn, slice.bytes, gfp, &slice.bytes);
+		if (!msg)
+			return -ENOMEM;
+	}
+	bytes = copy_from_iter(msg->addr + SDP_LEN_BSDH + msg->payload,
+			       slice.bytes, iter);
+	sdp_msg_grow(conn, msg, bytes);
+	if (!msg->payload) {
+		sdp_msg_free(conn, msg);
+		return -EFAULT;
+	}
+	/* Whoever sends no more after this one needs its completion. */
+	msg->more = more && bytes == slice.bytes && iov_iter_count(iter) &&
+		    space > slice.bytes + SDP_LEN_BSDH;
+	sdp_tx_queue(conn, msg);
+	return bytes ?: -EFAULT;
+}
+
+/* The reader's next buffer with bytes in it, or NULL. */
+static struct sdp_buf *sdp_bcopy_first(struct sdp_conn *conn)
+{
+	if (list_empty(&conn->rx.ready)) {
+		if (list_empty_careful(&conn->rx.queue))
+			return NULL;
+		spin_lock_bh(&conn->rx.lock);
+		list_splice_tail_init(&conn->rx.queue, &conn->rx.ready);
+		spin_unlock_bh(&conn->rx.lock);
+	}
+	return list_first_entry_or_null(&conn->rx.ready, struct sdp_buf, node);
+}
+
+static void sdp_bcopy_consumed(struct sdp_conn *conn, u32 bytes)
+{
+	spin_lock_bh(&conn->rx.lock);
+	conn->rx.inq -= bytes;
+	spin_unlock_bh(&conn->rx.lock);
+}
+
+static size_t sdp_bcopy_out(struct sdp_buf *buf, struct iov_iter *iter,
+			    u32 skip, size_t bytes)
+{
+	return copy_to_iter(sdp_buf_addr(buf) + buf->off + skip, bytes, iter);
+}
+
+static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
+			      size_t len, size_t skip)
+{
+	struct sdp_buf *buf;
+	ssize_t done = 0;
+
+	/* What arrived since is only seen when it has been taken over. */
+	spin_lock_bh(&conn->rx.lock);
+	list_splice_tail_init(&conn->rx.queue, &conn->rx.ready);
+	spin_unlock_bh(&conn->rx.lock);
+	list_for_each_entry(buf, &conn->rx.ready, node) {
+		size_t want, n;
+
+		if (skip >= buf->left) {
+			skip -= buf->left;
+			continue;
+		}
+		want = min_t(size_t, len - done, buf->left - skip);
+		n = sdp_bcopy_out(buf, iter, skip, want);
+		skip = 0;
+		done += n;
+		if (n < want)
+			return done ?: -EFAULT;
+		if (done == len)
+			break;
+	}
+	return done;
+}
+
+ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
+		       size_t skip, unsigned int flags)
+{
+	struct sdp_buf *buf;
+	LIST_HEAD(consumed);
+	int batch = 0;
+	size_t done = 0;
+	ssize_t err = 0;
+
+	if (flags & SDP_BCOPY_PEEK)
+		return sdp_bcopy_peek(conn, iter, len, skip);
+	while (done < len && (buf = sdp_bcopy_first(conn))) {
+		size_t want = min_t(size_t, len - done, buf->left);
+		size_t n = want;
+
+		if (!(flags & SDP_BCOPY_DISCARD))
+			n = sdp_bcopy_out(buf, iter, 0, want);
+		buf->off += n;
+		buf->left -= n;
+		done += n;
+		if (!buf->left) {
+			list_move_tail(&buf->node, &consumed);
+			if (++batch == SDP_BCOPY_REPOST) {
+				sdp_ring_post(conn, &consumed);
+				sdp_tx_run(conn);
+				batch = 0;
+			}
+		}
+		if (n < want) {
+			err = -EFAULT;
+			break;
+		}
+	}
+	if (done)
+		sdp_bcopy_consumed(conn, done);
+	if (batch) {
+		sdp_ring_post(conn, &consumed);
+		sdp_tx_run(conn);
+	}
+	return done ?: err;
+}

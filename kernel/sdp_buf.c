@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that moves.
+ *
+ * Receive buffers are made when the ring grows and go round after that: posted,
+ * arrived, read, posted again.  A buffer is mapped for the device as long as it
+ * is in that circle.
+ *
+ * Messages are cut from a page fragment of up to 32 KiB, one behind the other,
+ * so that small ones share pages and a large one gets most of a fragment.  The
+ * last one cut may grow while nothing follows it: what a caller writes in
+ * small pieces while credits are short becomes one message.
+ */
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+#include "sdp_conn.h"
+
+static struct kmem_cache *sdp_buf_cache;
+static struct kmem_cache *sdp_msg_cache;
+
+/* Headers start here: a cache line is not shared with the message before. */
+enum { SDP_MSG_ALIGN = 64 };
+
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, gfp_t gfp)
+{
+	struct sdp_buf *buf;
+
+	buf = kmem_cache_zalloc(sdp_buf_cache, gfp | __GFP_NOWARN);
+	if (!buf)
+		goto fail;
+	INIT_LIST_HEAD(&buf->node);
+	buf->page = alloc_pages(gfp | __GFP_NOWARN | __GFP_COMP |
+				__GFP_ACCOUNT, get_order(conn->rcv_size));
+	if (!buf->page)
+		goto fail_buf;
+	/* Listed first: teardown unmaps what is listed. */
+	spin_lock_bh(&conn->rx.lock);
+	list_add_tail(&buf->all, &conn->rx.all);
+	conn->rx.nbufs++;
+	spin_unlock_bh(&conn->rx.lock);
+	if (conn->xp->map(conn, buf)) {
+		sdp_buf_free(conn, buf);
+		goto fail;
+	}
+	return buf;
+
+fail_buf:
+	kmem_cache_free(sdp_buf_cache, buf);
+fail:
+	sdp_count(conn->sn, SDP_CNT_NO_BUFFER, 1);
+	return NULL;
+}
+
+void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
+{
+	spin_lock_bh(&conn->rx.lock);
+	list_del(&buf->all);
+	conn->rx.nbufs--;
+	if (buf->mapped)
+		conn->xp->unmap(conn, buf);
+	spin_unlock_bh(&conn->rx.lock);
+	put_page(buf->page);
+	kmem_cache_free(sdp_buf_cache, buf);
+}
+
+struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
+			      u32 *room)
+{
+	struct page_frag *frag = &conn->tx.frag;
+	u32 bytes = SDP_LEN_BSDH + want;
+	struct sdp_msg *msg;
+
+	msg = kmem_cache_alloc(sdp_msg_cache, gfp | __GFP_NOWARN);
+	if (!msg)
+		return NULL;
+	frag->offset = ALIGN(frag->offset, SDP_MSG_ALIGN);
+	if (!skb_page_frag_refill(bytes, frag, gfp)) {
+		kmem_cache_free(sdp_msg_cache, msg);
+		return NULL;
+	}
+	INIT_LIST_HEAD(&msg->node);
+	get_page(frag->page);
+	msg->page = frag->page;
+	msg->addr = page_address(frag->page) + frag->offset;
+	msg->payload = 0;
+	msg->charged = 0;
+	msg->mid = SDP_MID_DATA;
+	msg->more = false;
+	msg->signalled = false;
+	msg->mapped = false;
+	frag->offset += SDP_LEN_BSDH;
+	/* A small fragment, when memory is short, holds less than wished. */
+	*room = min(want, frag->size - frag->offset);
+	return msg;
+}
+
+u32 sdp_msg_room(struct sdp_conn *conn, const struct sdp_msg *msg)
+{
+	struct page_frag *frag = &conn->tx.frag;
+
+	if (frag->page != msg->page ||
+	    page_address(frag->page) + frag->offset !=
+	    msg->addr + SDP_LEN_BSDH + msg->payload)
+		return 0;
+	return min(frag->size - frag->offset, conn->snd_max - msg->payload);
+}
+
+void sdp_msg_grow(struct sdp_conn *conn, struct sdp_msg *msg, u32 bytes)
+{
+	conn->tx.frag.offset += bytes;
+	msg->payload += bytes;
+}
+
+void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	if (msg->mapped)
+		conn->xp->unmap_msg(conn, msg);
+	if (msg->page) {
+		put_page(msg->page);
+		kmem_cache_free(sdp_msg_cache, msg);
+	} else {
+		list_add(&msg->node, &conn->tx.ctl_free);
+	}
+}
+
+void sdp_buf_purge(struct sdp_conn *conn)
+{
+	struct sdp_buf *buf, *next_buf;
+	struct sdp_msg *msg, *next_msg;
+
+	list_for_each_entry_safe(buf, next_buf, &conn->rx.all, all)
+		sdp_buf_free(conn, buf);
+	list_splice_init(&conn->tx.posted, &conn->tx.queue);
+	list_for_each_entry_safe(msg, next_msg, &conn->tx.queue, node) {
+		list_del_init(&msg->node);
+		sdp_msg_free(conn, msg);
+	}
+	if (conn->tx.frag.page)
+		put_page(conn->tx.frag.page);
+}
+
+int __init sdp_buf_init(void)
+{
+	sdp_buf_cache = KMEM_CACHE(sdp_buf, SLAB_ACCOUNT);
+	sdp_msg_cache = KMEM_CACHE(sdp_msg, SLAB_ACCOUNT);
+	if (sdp_buf_cache && sdp_msg_cache)
+		return 0;
+	sdp_buf_exit();
+	return -ENOMEM;
+}
+
+void sdp_buf_exit(void)
+{
+	kmem_cache_destroy(sdp_msg_cache);
+	kmem_cache_destroy(sdp_buf_cache);
+}

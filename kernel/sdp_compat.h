@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Every difference between kernel versions, and nothing else.
+ *
+ * The code is written for the newest kernel; this header, included before
+ * every file by a compiler flag, bends the older ones to it.  No other file
+ * looks at LINUX_VERSION_CODE.  Newest difference first, with the release
+ * that brought it.
+ */
+#ifndef _SDP_COMPAT_H
+#define _SDP_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/net.h>
+#include <linux/splice.h>
+#include <linux/sysctl.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+
+#define SDP_KERNEL(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
+
+/* 6.19: address arguments of bind() and connect() got a type of their own. */
+#if SDP_KERNEL(6, 19)
+typedef struct sockaddr_unsized sdp_sockaddr;
+#else
+typedef struct sockaddr sdp_sockaddr;
+#endif
+
+/* 6.17: sock_i_uid() became sk_uid(). */
+#if !SDP_KERNEL(6, 17)
+#define sk_uid(sk)		sock_i_uid((struct sock *)(sk))
+#endif
+
+/* 6.16: msg_zerocopy_realloc() knows of device memory. */
+#if SDP_KERNEL(6, 16)
+#define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL, false)
+#else
+#define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL)
+#endif
+
+/* 6.15: the listener look-ups lost their hash table argument. */
+#if SDP_KERNEL(6, 15)
+#define SDP_HASHINFO(net)
+#else
+#define SDP_HASHINFO(net)	(net)->ipv4.tcp_death_row.hashinfo,
+#endif
+
+/* 6.13: hrtimer and timer helpers were renamed. */
+#ifndef timer_container_of
+#define timer_container_of	from_timer
+#endif
+
+/* 6.12: workqueues say whether they are per processor. */
+#ifndef WQ_PERCPU
+#define WQ_PERCPU		0
+#endif
+
+/* 6.11: sysctl handlers take a const table. */
+#if SDP_KERNEL(6, 11)
+typedef const struct ctl_table sdp_ctl_table;
+#else
+typedef struct ctl_table sdp_ctl_table;
+#endif
+
+/* 6.10: accept() takes a structure. */
+#if SDP_KERNEL(6, 10)
+#define SDP_ACCEPT_ARGS		struct proto_accept_arg *arg
+#define SDP_ACCEPT_PASS		arg
+#define SDP_ACCEPT_FLAGS	(arg->flags)
+#else
+#define SDP_ACCEPT_ARGS		int accept_flags, bool accept_kern
+#define SDP_ACCEPT_PASS		accept_flags, accept_kern
+#define SDP_ACCEPT_FLAGS	accept_flags
+#endif
+
+/* 6.10: __assign_str() knows its source. */
+#if SDP_KERNEL(6, 10)
+#define sdp_assign_str(dst, src)	__assign_str(dst)
+#else
+#define sdp_assign_str(dst, src)	__assign_str(dst, src)
+#endif
+
+/* 6.6: sysctl tables carry their size; no sentinel. */
+#if SDP_KERNEL(6, 6)
+#define SDP_CTL_SENTINEL	0
+#else
+#define SDP_CTL_SENTINEL	1
+#define register_net_sysctl_sz(net, path, table, size) \
+	register_net_sysctl(net, path, table)
+#endif
+
+/* 6.5: sendpage is gone, splice and sendfile arrive as sendmsg(). */
+#if SDP_KERNEL(6, 5)
+#define sdp_ops_no_sendpage(ops)	do { } while (0)
+#else
+#define sdp_ops_no_sendpage(ops)	((ops)->sendpage = sock_no_sendpage)
+#define copy_splice_read		generic_file_splice_read
+#endif
+
+#endif

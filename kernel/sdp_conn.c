@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The connection object: references, state, the first error, who is told.
+ *
+ * Everything here is small on purpose.  The protocol's decisions are in the
+ * pure files, the moving of bytes in the movers above; this file only keeps
+ * the object alive, changes its state by the table, and passes word upwards.
+ *
+ * Teardown, in the order in which it happens:
+ *  1. an event leads to a state that asks for SDP_DO_FREE (the DREQ exchange
+ *     is over, the attempt was refused, or the device went);
+ *  2. the transport marks tx.dead, takes rx.poll and keeps it, destroys the
+ *     queue pair: no completion and no post happens after;
+ *  3. it unmaps all buffers (those that wait for a reader stay readable) and
+ *     drops its reference;
+ *  4. the socket, if there is one, drops its own at close();
+ *  5. the last reference frees buffers, takes it off the namespace's list and
+ *     gives back the places under the limits.
+ */
+#include <linux/slab.h>
+#include <uapi/linux/in.h>
+#include <linux/sdp.h>
+#include "sdp_conn.h"
+#include "sdp_trace.h"
+
+static struct kmem_cache *sdp_conn_cache;
+static struct workqueue_struct *sdp_conn_wq;
+static atomic_t sdp_conn_ids = ATOMIC_INIT(0);
+static atomic_t sdp_conn_live = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(sdp_conn_gone);
+
+/* AbortConn waits for a credit no longer than this before the DREQ goes. */
+enum { SDP_ABORT_MS = 200 };
+
+static void sdp_conn_timer(struct work_struct *work)
+{
+	struct sdp_conn *conn = container_of(to_delayed_work(work),
+					     struct sdp_conn, timer);
+	bool abort_late;
+
+	spin_lock_bh(&conn->tx.lock);
+	abort_late = conn->tx.ctl & SDP_CTL_ABORT;
+	conn->tx.ctl &= ~SDP_CTL_ABORT;
+	spin_unlock_bh(&conn->tx.lock);
+	if (abort_late)
+		conn->xp->act(conn, SDP_DO_DREQ);
+	else
+		sdp_conn_event(conn, SDP_EV_FIN_TIMEOUT);
+	sdp_conn_put(conn);
+}
+
+void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
+{
+	sdp_conn_get(conn);
+	if (mod_delayed_work(sdp_conn_wq, &conn->timer, msecs_to_jiffies(ms)))
+		sdp_conn_put(conn);	/* it was pending, with a reference */
+}
+
+void sdp_conn_stop_timer(struct sdp_conn *conn)
+{
+	if (cancel_delayed_work(&conn->timer))
+		sdp_conn_put(conn);
+}
+
+struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
+				kuid_t uid, work_func_t work, gfp_t gfp)
+{
+	struct sdp_net *sn = sdp_net(net);
+	struct sdp_conn *conn;
+	int err, i;
+
+	err = sdp_net_charge(sn, uid);
+	if (err)
+		return ERR_PTR(err);
+	conn = kmem_cache_zalloc(sdp_conn_cache, gfp);
+	if (!conn) {
+		sdp_net_uncharge(sn, uid);
+		return ERR_PTR(-ENOMEM);
+	}
+	refcount_set(&conn->ref, 1);
+	conn->id = atomic_inc_return(&sdp_conn_ids);
+	conn->uid = uid;
+	conn->xp = xp;
+	conn->net = get_net(net);
+	conn->sn = sn;
+	conn->rcv_size = round_down(READ_ONCE(sn->rcvbuf_size), PAGE_SIZE);
+	init_waitqueue_head(&conn->wq);
+	INIT_WORK(&conn->work, work);
+	INIT_DELAYED_WORK(&conn->timer, sdp_conn_timer);
+	spin_lock_init(&conn->up.lock);
+	spin_lock_init(&conn->tx.lock);
+	conn->tx.state = SDP_CLOSED;
+	conn->tx.limit = READ_ONCE(sn->sndbuf_bytes);
+	INIT_LIST_HEAD(&conn->tx.queue);
+	INIT_LIST_HEAD(&conn->tx.posted);
+	INIT_LIST_HEAD(&conn->tx.ctl_free);
+	for (i = 0; i < SDP_CTL_MSGS; i++) {
+		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;
+		list_add_tail(&conn->tx.ctl_msg[i].node, &conn->tx.ctl_free);
+	}
+	sdp_mode_init(&conn->tx.mode, 1);
+	mutex_init(&conn->rx.poll);
+	INIT_LIST_HEAD(&conn->rx.idle);
+	spin_lock_init(&conn->rx.lock);
+	INIT_LIST_HEAD(&conn->rx.queue);
+	INIT_LIST_HEAD(&conn->rx.all);
+	INIT_LIST_HEAD(&conn->rx.ready);
+	conn->rx.max = READ_ONCE(sn->rcvbuf_count);
+	conn->rx.target = SDP_WIRE_CREDITS_MIN;
+	INIT_LIST_HEAD(&conn->accept_node);
+	spin_lock_bh(&sn->list_lock);
+	list_add_tail(&conn->net_node, &sn->conn_list);
+	spin_unlock_bh(&sn->list_lock);
+	atomic_inc(&sdp_conn_live);
+	return conn;
+}
+
+void sdp_conn_put(struct sdp_conn *conn)
+{
+	if (!conn || !refcount_dec_and_test(&conn->ref))
+		return;
+	spin_lock_bh(&conn->sn->list_lock);
+	list_del(&conn->net_node);
+	spin_unlock_bh(&conn->sn->list_lock);
+	sdp_buf_purge(conn);
+	conn->xp->release(conn);
+	sdp_net_uncharge(conn->sn, conn->uid);
+	put_net(conn->net);
+	mutex_destroy(&conn->rx.poll);
+	kmem_cache_free(sdp_conn_cache, conn);
+	if (atomic_dec_and_test(&sdp_conn_live))
+		wake_up_all(&sdp_conn_gone);
+}
+
+void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
+		     void *upper)
+{
+	spin_lock_bh(&conn->up.lock);
+	conn->up.ops = ops;
+	conn->up.upper = upper;
+	spin_unlock_bh(&conn->up.lock);
+}
+
+#define SDP_CONN_UP(conn, call) do {					\
+	spin_lock_bh(&(conn)->up.lock);					\
+	if ((conn)->up.ops)						\
+		(conn)->up.ops->call(conn, (conn)->up.upper);		\
+	spin_unlock_bh(&(conn)->up.lock);				\
+	if (waitqueue_active(&(conn)->wq))				\
+		wake_up(&(conn)->wq);					\
+} while (0)
+
+void sdp_conn_data_ready(struct sdp_conn *conn)
+{
+	SDP_CONN_UP(conn, data_ready);
+}
+
+void sdp_conn_write_space(struct sdp_conn *conn)
+{
+	SDP_CONN_UP(conn, write_space);
+}
+
+void sdp_conn_state_change(struct sdp_conn *conn)
+{
+	SDP_CONN_UP(conn, state_change);
+}
+
+unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
+{
+	enum sdp_state from, to;
+	unsigned int actions;
+
+	spin_lock_bh(&conn->tx.lock);
+	from = conn->tx.state;
+	to = from;
+	actions = sdp_state_next(&to, event);
+	WRITE_ONCE(conn->tx.state, to);
+	if (actions & SDP_DO_DISCONN)
+		conn->tx.fin_queued = true;
+	if (actions & SDP_DO_ABORTCONN) {
+		/* Only what has a DisConn before it may be an AbortConn (6.3). */
+		if (conn->tx.fin_posted && !conn->tx.dead)
+			conn->tx.ctl |= SDP_CTL_ABORT;
+		else
+			actions &= ~SDP_DO_ABORTCONN;
+	}
+	if (actions & SDP_DO_RESET && !conn->tx.err)
+		conn->tx.err = test_bit(SDP_CONN_EOF, &conn->flags) ?
+			       EPIPE : ECONNRESET;
+	spin_unlock_bh(&conn->tx.lock);
+	if (from != to || actions)
+		trace_sdp_state(conn->id, sdp_state_name(from),
+				sdp_state_name(to), event, actions);
+
+	if (actions & SDP_DO_RESET)
+		sdp_count(conn->sn, SDP_CNT_RESETS, 1);
+	if (actions & SDP_DO_ABORTCONN) {
+		/* The worker posts it; its completion, or the timer, leads to
+		 * the DREQ.
+		 */
+		actions &= ~SDP_DO_DREQ;
+		sdp_conn_start_timer(conn, SDP_ABORT_MS);
+		sdp_conn_queue_work(conn);
+	}
+	if (actions & (SDP_DO_DREQ | SDP_DO_DREP | SDP_DO_FREE))
+		conn->xp->act(conn, actions);
+	if (actions & SDP_DO_TIMER)
+		sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
+	if (actions & SDP_DO_RESET)
+		SDP_CONN_UP(conn, error);
+	else if (actions & (SDP_DO_EOF | SDP_DO_WAKE) || from != to)
+		sdp_conn_state_change(conn);
+	return actions;
+}
+
+void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
+		   const char *why)
+{
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.err)
+		conn->tx.err = err;
+	spin_unlock_bh(&conn->tx.lock);
+	trace_sdp_fail(conn->id, err, why);
+	if (event == SDP_EV_ABORT)
+		sdp_count(conn->sn, SDP_CNT_ABORTS, 1);
+	sdp_conn_event(conn, event);
+	SDP_CONN_UP(conn, error);
+}
+
+void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason)
+{
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.err) {
+		conn->tx.err = err;
+		conn->reason = reason;
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	sdp_conn_event(conn, SDP_EV_REFUSED);
+	SDP_CONN_UP(conn, error);
+}
+
+void sdp_conn_queue_work(struct sdp_conn *conn)
+{
+	sdp_conn_get(conn);
+	/* Pending already: that one has a reference, ours is never the last. */
+	if (!queue_work(sdp_conn_wq, &conn->work))
+		refcount_dec(&conn->ref);
+}
+
+void sdp_conn_kick(struct sdp_conn *conn, enum sdp_conn_flag flag)
+{
+	set_bit(flag, &conn->flags);
+	smp_mb__after_atomic();	/* with sdp_conn_leave() */
+	if (atomic_read(&conn->users)) {
+		this_cpu_inc(conn->sn->counters[SDP_CNT_WAKE_CALLER]);
+		wake_up(&conn->wq);
+	} else {
+		this_cpu_inc(conn->sn->counters[SDP_CNT_WAKE_WORKER]);
+		sdp_conn_queue_work(conn);
+	}
+}
+
+void sdp_conn_leave(struct sdp_conn *conn)
+{
+	/* Fully ordered: the flags are read after the count is down. */
+	if (atomic_dec_return(&conn->users))
+		return;
+	if (READ_ONCE(conn->flags) & (BIT(SDP_CONN_FIRED_RECV) |
+				      BIT(SDP_CONN_FIRED_SEND)))
+		sdp_conn_queue_work(conn);
+}
+
+int __init sdp_conn_init(void)
+{
+	sdp_conn_cache = kmem_cache_create("sdp_conn", sizeof(struct sdp_conn),
+					   0, SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT,
+					   NULL);
+	if (!sdp_conn_cache)
+		return -ENOMEM;
+	sdp_conn_wq = alloc_workqueue("sdp_conn", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!sdp_conn_wq) {
+		kmem_cache_destroy(sdp_conn_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void sdp_conn_exit(void)
+{
+	wait_event(sdp_conn_gone, !atomic_read(&sdp_conn_live));
+	destroy_workqueue(sdp_conn_wq);
+	kmem_cache_destroy(sdp_conn_cache);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The connection: what lives between a socket and a transport.
+ *
+ * It exists before accept() gives it a socket and after close() has taken the
+ * socket away, so it belongs to neither.
+ *
+ * References.  One each is held by
+ *   - the socket that carries it, or the listener in whose queue it stands
+ *     (dropped when it is detached);
+ *   - the transport, from connect() or spawn() until it has carried out
+ *     SDP_DO_FREE;
+ *   - the queued worker and the pending timer.
+ * The last one frees it.  It holds its namespace, so counters stay valid.
+ *
+ * Locking strategy.  Order: the socket lock, then conn->rx.poll (a mutex that
+ * is only ever tried, but for teardown), then ONE spinlock; the spinlocks do
+ * not nest.
+ *   - conn->tx.lock: state, first error, flow control, modes, the send queue.
+ *     One lock, because a header is one snapshot of all of them.  Posting to
+ *     the transport happens under it, in both directions: so tx.dead, set
+ *     under it, ends all posting, and messages leave in the order of their
+ *     sequence numbers.
+ *   - conn->rx.lock: what arrived and waits for a reader.
+ *   - conn->up.lock: who is told.  Held during the call up, which may only
+ *     wake and take leaf locks.
+ *   - conn->rx.poll: the right to poll for receives, hence everything that is
+ *     learned from a received message.  Who fails to get it leaves a mark
+ *     (SDP_CONN_AGAIN) that the holder sees before he goes.
+ *   - the socket lock: the reader's own list (rx.ready) and the sender's
+ *     page fragment.
+ * Completion handlers take none of them: they set a bit and wake a caller who
+ * waits, or queue the worker.
+ */
+#ifndef _SDP_CONN_H
+#define _SDP_CONN_H
+
+#include <linux/in6.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include "sdp_buf.h"
+#include "sdp_flow.h"
+#include "sdp_mode.h"
+#include "sdp_net.h"
+#include "sdp_state.h"
+#include "sdp_xport.h"
+
+struct sdp_addr {
+	struct in6_addr ip;	/* IPv4 as v4-mapped */
+	__be16 port;
+};
+
+/* The only way up.  All may be called in process or softirq context, under
+ * conn->up.lock: they wake, and do not call back into the connection.
+ */
+struct sdp_conn_ops {
+	void (*data_ready)(struct sdp_conn *conn, void *upper);
+	void (*write_space)(struct sdp_conn *conn, void *upper);
+	/* Established, end of stream, or closed: look at the state. */
+	void (*state_change)(struct sdp_conn *conn, void *upper);
+	/* The connection failed; conn->tx.err is set (a positive errno). */
+	void (*error)(struct sdp_conn *conn, void *upper);
+};
+
+enum sdp_conn_flag {
+	SDP_CONN_FIRED_RECV,	/* event: receives to poll, queue not armed */
+	SDP_CONN_FIRED_SEND,	/* event: send completions, queue not armed */
+	SDP_CONN_AGAIN,		/* somebody wanted rx.poll and did not get it */
+	SDP_CONN_OPEN,		/* receives may be polled: the QP is in RTS */
+	SDP_CONN_EOF,		/* the peer's DisConn was heard */
+	SDP_CONN_LISTED,	/* on the namespace's list */
+};
+
+/* Control messages that wait to be posted, as bits: one of a kind suffices. */
+enum sdp_ctl {
+	SDP_CTL_SENDSM		= 0x01,
+	SDP_CTL_RCVBUF_ACK	= 0x02,
+	SDP_CTL_SUSP_ACK	= 0x04,
+	SDP_CTL_ABORT		= 0x08,
+};
+
+enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
+
+/* What sdp_tx_sent() found, to be acted upon without the lock. */
+enum sdp_tx_done {
+	SDP_TX_DONE_FIN		= 0x01,
+	SDP_TX_DONE_SPACE	= 0x02,
+	SDP_TX_DONE_LOST	= 0x04,
+	SDP_TX_DONE_ABORT	= 0x08,
+};
+
+struct sdp_conn {
+	/* Set at birth, read without locks. */
+	refcount_t ref;
+	u32 id;				/* names it in every trace line */
+	bool active;			/* we sent the Hello */
+	u8 family;			/* AF_INET or AF_INET6, of the wire */
+	kuid_t uid;			/* charged for it */
+	const struct sdp_xport *xp;
+	void *xp_priv;			/* the transport's own half */
+	struct net *net;
+	struct sdp_net *sn;
+	struct sdp_addr remote;
+	struct sdp_addr local;		/* final when established */
+	int ifindex;			/* bound device, 0: any */
+	u32 mark;			/* for the route */
+	u8 tos;
+
+	/* Set before it is established, read without locks after. */
+	u32 rcv_size;			/* bytes of a receive buffer, header too */
+	u32 snd_max;			/* payload bytes of a message to the peer */
+	u8 reason;			/* enum sdp_reason, when refused */
+
+	/* Callers and events; see sdp_conn_kick(). */
+	unsigned long flags;		/* enum sdp_conn_flag */
+	atomic_t users;			/* callers inside a call */
+	wait_queue_head_t wq;		/* callers who sleep in one */
+	struct work_struct work;	/* polls when no caller does */
+	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
+
+	struct {
+		spinlock_t lock;
+		const struct sdp_conn_ops *ops;
+		void *upper;
+	} up;
+
+	struct {
+		spinlock_t lock;
+		enum sdp_state state;
+		int err;		/* the first error, positive errno */
+		bool dead;		/* the transport has let go: no more posts */
+		bool broken;		/* a send failed: nothing may follow it */
+		bool orphan;		/* no socket will come back for it */
+		bool fin_queued;
+		bool fin_posted;
+		bool abort_posted;
+		bool want_space;	/* a caller or poller waits for room */
+		bool waiting;		/* for credits; counts the change */
+		bool armed;		/* an event of sends will come */
+		u8 ctl;			/* enum sdp_ctl, to be posted */
+		u8 done;		/* enum sdp_tx_done, to be acted upon */
+		u16 sq_size;
+		u16 inflight;		/* messages posted, not completed */
+		u16 unsignalled;	/* of them, since the last signalled */
+		u32 unsignalled_bytes;
+		u32 limit;		/* bytes that may be outstanding */
+		u32 outstanding;	/* bytes queued or under way */
+		u32 inflight_bytes;
+		struct sdp_flow flow;
+		struct sdp_mode mode;
+		struct list_head queue;	/* built, not posted */
+		struct list_head posted; /* in the order of completion */
+		struct sdp_msg ctl_msg[SDP_CTL_MSGS];
+		struct list_head ctl_free;
+		u64 bytes;		/* user bytes posted */
+		u64 msgs;
+		/* Under the socket lock: */
+		struct page_frag frag;	/* where the next message is built */
+	} tx;
+
+	struct {
+		struct mutex poll;
+		/* Under poll: */
+		bool data;		/* something for the reader came */
+		bool fin;		/* DisConn came */
+		bool reset;		/* AbortConn came */
+		bool lost;		/* a completion failed */
+		int fail;		/* protocol error, negative errno */
+		struct list_head idle;	/* to be posted again */
+		u64 bytes;
+		u64 msgs;
+		/* Under lock: */
+		spinlock_t lock;
+		struct list_head queue;	/* arrived */
+		struct list_head all;	/* every buffer, by sdp_buf.all */
+		u32 inq;		/* payload bytes not yet read */
+		u16 nbufs;
+		u16 target;		/* buffers to have */
+		u16 max;		/* and to grow to */
+		/* Under the socket lock: */
+		struct list_head ready;	/* taken from queue by the reader */
+	} rx;
+
+	/* Lists of others. */
+	struct list_head net_node;	/* sdp_net.conn_list, its lock */
+	struct list_head accept_node;	/* the listener's, its lock */
+};
+
+/**
+ * sdp_conn_alloc() - make a connection in state CLOSED
+ * @xp: its transport
+ * @net: its namespace; a reference is taken
+ * @uid: whom to charge
+ * @work: called in a worker when events came and no caller is there
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp says.
+ * Return: a connection with one reference, or ERR_PTR(-EUSERS) at a limit,
+ * ERR_PTR(-ENOMEM).
+ */
+struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
+				kuid_t uid, work_func_t work, gfp_t gfp);
+
+/**
+ * sdp_conn_get() - take a reference
+ * @conn: a connection that somebody holds
+ *
+ * Context: any.
+ * Return: @conn.
+ */
+static inline struct sdp_conn *sdp_conn_get(struct sdp_conn *conn)
+{
+	refcount_inc(&conn->ref);
+	return conn;
+}
+
+/**
+ * sdp_conn_put() - drop a reference
+ * @conn: the connection, or NULL
+ *
+ * Context: any but hard interrupt.
+ */
+void sdp_conn_put(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_event() - something happened to the connection
+ * @conn: the connection
+ * @event: what
+ *
+ * Looks the table up, changes the state, and carries out what it asks for,
+ * but for posting: who raises SDP_EV_SHUTDOWN calls sdp_tx_run() after.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ * Return: the actions of the table.
+ */
+unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event);
+
+/**
+ * sdp_conn_fail() - the one way for a connection to die
+ * @conn: the connection
+ * @err: positive errno for the user; the first one stays
+ * @event: SDP_EV_ABORT if this side ends it, SDP_EV_LOST if the device or the
+ *	queue pair has
+ * @why: for the trace
+ *
+ * Context: process or softirq, no spinlock of the connection held; any number
+ * of times.
+ */
+void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
+		   const char *why);
+
+/**
+ * sdp_conn_refuse() - an attempt to connect came to nothing
+ * @conn: the connection, not yet established
+ * @err: positive errno for the user
+ * @reason: enum sdp_reason
+ *
+ * Context: process.
+ */
+void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason);
+
+/**
+ * sdp_conn_attach() - whom to tell from now on
+ * @conn: the connection
+ * @ops: the table, or NULL for nobody
+ * @upper: handed to it
+ *
+ * After it returns the old receiver is not called any more.
+ *
+ * Context: process or softirq.
+ */
+void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
+		     void *upper);
+
+/* The four calls up; process or softirq context, no spinlock held. */
+void sdp_conn_data_ready(struct sdp_conn *conn);
+void sdp_conn_write_space(struct sdp_conn *conn);
+void sdp_conn_state_change(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_kick() - an event of a completion queue
+ * @conn: the connection
+ * @flag: SDP_CONN_FIRED_RECV or SDP_CONN_FIRED_SEND
+ *
+ * Wakes the callers, who poll in their own context, or queues the worker.  A
+ * caller counts himself in with sdp_conn_enter() and looks at the flags after
+ * he has counted himself out: so one of both sees the event.
+ *
+ * Context: any, also hard interrupt.
+ */
+void sdp_conn_kick(struct sdp_conn *conn, enum sdp_conn_flag flag);
+
+/**
+ * sdp_conn_queue_work() - have the worker poll
+ * @conn: the connection
+ *
+ * Context: any, also hard interrupt.
+ */
+void sdp_conn_queue_work(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_enter() - a caller is here and will poll
+ * @conn: the connection, referenced
+ *
+ * Context: process.
+ */
+static inline void sdp_conn_enter(struct sdp_conn *conn)
+{
+	atomic_inc(&conn->users);
+}
+
+/**
+ * sdp_conn_leave() - a caller goes
+ * @conn: the connection
+ *
+ * What fired meanwhile and was not polled is left to the worker.
+ *
+ * Context: process.
+ */
+void sdp_conn_leave(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_state() - the state as it is at this moment
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: the state; without tx.lock it may be history.
+ */
+static inline enum sdp_state sdp_conn_state(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->tx.state);
+}
+
+/**
+ * sdp_conn_start_timer() - raise SDP_EV_FIN_TIMEOUT later
+ * @conn: the connection
+ * @ms: milliseconds; replaces a time set before
+ *
+ * Context: process or softirq.
+ */
+void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms);
+
+/**
+ * sdp_conn_stop_timer() - the time is not needed any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
+void sdp_conn_stop_timer(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_init() - make the cache and the workqueue
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int sdp_conn_init(void);
+
+/**
+ * sdp_conn_exit() - wait for the last connection, undo sdp_conn_init()
+ *
+ * Context: process; all transports have ended theirs.
+ */
+void sdp_conn_exit(void);
+
+#endif

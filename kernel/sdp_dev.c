@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RDMA devices come and go; this file turns that into objects with references.
+ *
+ * The RDMA core calls remove() of its clients in the reverse order of their
+ * registration, so ours runs before rdma_cm's own removal event, and the core
+ * waits in it.  All queue pairs, completion queues and CM ids of ours must be
+ * gone when it returns: the layer above ends its connections, each of which
+ * holds a reference, and remove() waits for the last of them.
+ *
+ * A device without an InfiniBand CM (iWARP) is passed over.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/slab.h>
+#include "sdp_dev.h"
+
+static const struct sdp_dev_ops *sdp_dev_upper;
+static LIST_HEAD(sdp_dev_list);
+static DEFINE_SPINLOCK(sdp_dev_list_lock);
+static struct ib_client sdp_dev_client;
+
+static void sdp_dev_release(struct kref *ref)
+{
+	struct sdp_dev *dev = container_of(ref, struct sdp_dev, ref);
+
+	complete(&dev->released);
+}
+
+void sdp_dev_put(struct sdp_dev *dev)
+{
+	kref_put(&dev->ref, sdp_dev_release);
+}
+
+struct sdp_dev *sdp_dev_get(struct ib_device *ib)
+{
+	struct sdp_dev *dev;
+
+	spin_lock_bh(&sdp_dev_list_lock);
+	list_for_each_entry(dev, &sdp_dev_list, node)
+		if (dev->ib == ib && kref_get_unless_zero(&dev->ref))
+			goto out;
+	dev = NULL;
+out:
+	spin_unlock_bh(&sdp_dev_list_lock);
+	return dev;
+}
+
+int sdp_dev_for_each(int (*fn)(struct sdp_dev *dev, void *arg), void *arg)
+{
+	struct sdp_dev *dev, *prev = NULL;
+	int err = 0;
+
+	spin_lock_bh(&sdp_dev_list_lock);
+	list_for_each_entry(dev, &sdp_dev_list, node) {
+		if (!kref_get_unless_zero(&dev->ref))
+			continue;
+		spin_unlock_bh(&sdp_dev_list_lock);
+		/* The previous one stayed listed by its reference till here. */
+		if (prev)
+			sdp_dev_put(prev);
+		prev = dev;
+		err = fn(dev, arg);
+		spin_lock_bh(&sdp_dev_list_lock);
+		/* Removed while unlocked: its links lead nowhere any more. */
+		if (err || list_empty(&dev->node))
+			break;
+	}
+	spin_unlock_bh(&sdp_dev_list_lock);
+	if (prev)
+		sdp_dev_put(prev);
+	return err;
+}
+
+static bool sdp_dev_usable(struct ib_device *ib)
+{
+	u32 port;
+
+	rdma_for_each_port(ib, port)
+		if (rdma_cap_ib_cm(ib, port))
+			return true;
+	return false;
+}
+
+static int sdp_dev_add(struct ib_device *ib)
+{
+	struct sdp_dev *dev;
+
+	if (!sdp_dev_usable(ib))
+		return -EOPNOTSUPP;
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	dev->pd = ib_alloc_pd(ib, 0);
+	if (IS_ERR(dev->pd)) {
+		int err = PTR_ERR(dev->pd);
+
+		pr_warn("%s: no protection domain (%d), device not used\n",
+			dev_name(&ib->dev), err);
+		kfree(dev);
+		return err;
+	}
+	kref_init(&dev->ref);
+	init_completion(&dev->released);
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->conns);
+	dev->ib = ib;
+	dev->max_wr = min_t(int, ib->attrs.max_qp_wr, U16_MAX);
+	dev->max_rd_atom = clamp_t(int, min(ib->attrs.max_qp_rd_atom,
+					    ib->attrs.max_qp_init_rd_atom),
+				   1, 4);
+	ib_set_client_data(ib, &sdp_dev_client, dev);
+	spin_lock_bh(&sdp_dev_list_lock);
+	list_add_tail(&dev->node, &sdp_dev_list);
+	spin_unlock_bh(&sdp_dev_list_lock);
+	sdp_dev_upper->add(dev);
+	return 0;
+}
+
+static void sdp_dev_remove(struct ib_device *ib, void *client_data)
+{
+	struct sdp_dev *dev = client_data;
+
+	if (!dev)
+		return;
+	spin_lock_bh(&sdp_dev_list_lock);
+	list_del_init(&dev->node);
+	spin_unlock_bh(&sdp_dev_list_lock);
+	sdp_dev_upper->remove(dev);
+	sdp_dev_put(dev);
+	wait_for_completion(&dev->released);
+	ib_dealloc_pd(dev->pd);
+	kfree(dev);
+}
+
+static struct ib_client sdp_dev_client = {
+	.name	= "sdp",
+	.add	= sdp_dev_add,
+	.remove	= sdp_dev_remove,
+};
+
+int __init sdp_dev_init(const struct sdp_dev_ops *ops)
+{
+	sdp_dev_upper = ops;
+	return ib_register_client(&sdp_dev_client);
+}
+
+void sdp_dev_exit(void)
+{
+	ib_unregister_client(&sdp_dev_client);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One object per RDMA device: its protection domain, its limits, and the
+ * reference by which removal waits for all that was made on it.
+ */
+#ifndef _SDP_DEV_H
+#define _SDP_DEV_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+struct sdp_dev {
+	struct kref ref;		/* one of the list, one of each user */
+	struct ib_device *ib;
+	struct ib_pd *pd;
+	struct list_head node;		/* sdp_dev_list */
+	struct completion released;	/* the last reference is gone */
+
+	spinlock_t lock;		/* softirq-safe, leaf: conns */
+	struct list_head conns;		/* of the transport, for removal */
+	bool going;			/* removal has begun: no new ones */
+
+	u16 max_wr;			/* requests per queue, at most */
+	u8 max_rd_atom;			/* RDMA Reads in flight, at most 255 */
+};
+
+/* The layer above is told of devices; both calls may sleep. */
+struct sdp_dev_ops {
+	/* A device may be used from now on. */
+	void (*add)(struct sdp_dev *dev);
+	/* It goes: end all that stands on it; sdp_dev waits for the references. */
+	void (*remove)(struct sdp_dev *dev);
+};
+
+/**
+ * sdp_dev_get() - find ours of an RDMA device
+ * @ib: the device
+ *
+ * Context: any but hard interrupt.
+ * Return: a reference, or NULL if the device cannot carry SDP or is going.
+ */
+struct sdp_dev *sdp_dev_get(struct ib_device *ib);
+
+/**
+ * sdp_dev_put() - drop a reference
+ * @dev: from sdp_dev_get()
+ *
+ * Context: any but hard interrupt.
+ */
+void sdp_dev_put(struct sdp_dev *dev);
+
+/**
+ * sdp_dev_for_each() - call a function for each device
+ * @fn: called with a reference held; may sleep; its first error ends the walk
+ * @arg: handed on
+ *
+ * Context: process; sleeps.  Devices that come or go meanwhile may be missed:
+ * who needs them all serialises with add() and remove() himself.
+ * Return: 0 or the error of @fn.
+ */
+int sdp_dev_for_each(int (*fn)(struct sdp_dev *dev, void *arg), void *arg);
+
+/**
+ * sdp_dev_init() - become a client of the RDMA core
+ * @ops: the layer above
+ *
+ * Context: process; sleeps.
+ * Return: 0 or a negative errno.
+ */
+int sdp_dev_init(const struct sdp_dev_ops *ops);
+
+/**
+ * sdp_dev_exit() - undo sdp_dev_init(): every device is removed
+ *
+ * Context: process; sleeps until the last reference is gone.
+ */
+void sdp_dev_exit(void);
+
+#endif

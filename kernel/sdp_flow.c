@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Credits and sequence numbers, as arithmetic on two 32-bit counters.
+ *
+ * What may be sent follows from the newest header heard:
+ *
+ *	credits = Bufs - (MSeq of our last message - MSeqAck)
+ *
+ * and what the peer may send follows from the newest header sent, by the same
+ * formula in the mirror: what it knows of and has not used.  All differences
+ * are taken modulo 2^32, so a wrap is nothing special.  sdp_flow_heard() lets
+ * no header in that would make a difference negative; nobody else has to look.
+ *
+ * The last three credits are kept apart by purpose (3.2).  A payload needs a
+ * third behind it, a control message a second, so that the very last one is
+ * always there to tell the peer about new buffers: if both sides are full and
+ * have used everything else, each can still open the other.
+ *
+ * An update is itself a message and uses up a buffer of the peer, which posts
+ * it again and then has something to tell.  The factor of 1.5 in
+ * sdp_flow_owes_update() stops that echo as long as one side has 4 buffers or
+ * more.  With 3 or fewer on both sides (neither reader reads) it does not:
+ * there one buffer more is half as many again.  So in that corner an update
+ * that brought nothing but itself is not answered.  No deadlock comes of it:
+ * whoever has 3 buffers or fewer has a reader with unread data, or buffers that
+ * are about to be posted, and either will be news; see SDP_WIRE_CREDITS_MIN.
+ */
+
+#include <linux/errno.h>
+#include <linux/types.h>
+
+#include "sdp_flow.h"
+
+/* How many credits a message must leave behind, by its class. */
+static const u8 sdp_flow_leaves[] = {
+	[SDP_FLOW_PAYLOAD]	= 2,
+	[SDP_FLOW_CONTROL]	= 1,
+	[SDP_FLOW_UPDATE]	= 0,
+};
+
+void sdp_flow_init(struct sdp_flow *flow, u16 told_bufs, u16 peer_bufs)
+{
+	*flow = (struct sdp_flow) {
+		.peer_bufs = peer_bufs,
+		.posted = told_bufs,
+		.told_bufs = told_bufs,
+	};
+}
+
+u32 sdp_flow_credits(const struct sdp_flow *flow)
+{
+	return flow->peer_bufs - (flow->tx_mseq - flow->tx_acked);
+}
+
+bool sdp_flow_may(const struct sdp_flow *flow, enum sdp_flow_class class)
+{
+	return sdp_flow_credits(flow) > sdp_flow_leaves[class];
+}
+
+void sdp_flow_take(struct sdp_flow *flow, struct sdp_wire_msg *msg)
+{
+	msg->bufs = flow->posted;
+	msg->mseq = ++flow->tx_mseq;
+	msg->mseq_ack = flow->rx_mseq;
+
+	flow->told_bufs = flow->posted;
+	flow->told_mseq = flow->rx_mseq;
+	flow->told_stale = false;
+}
+
+int sdp_flow_heard(struct sdp_flow *flow, const struct sdp_wire_msg *msg)
+{
+	/* Of our messages: those without acknowledgment before this header,
+	 * and those still without one.
+	 */
+	u32 unacked = flow->tx_mseq - flow->tx_acked;
+	u32 unseen = flow->tx_mseq - msg->mseq_ack;
+
+	/* One test each for: not the next one; more acknowledged than was sent,
+	 * or less than before (either way unseen is too large); more messages
+	 * of ours under way than Bufs has buffers for; a buffer used that the
+	 * peer was not told of.
+	 */
+	if (msg->mseq != flow->rx_mseq + 1 || unseen > unacked ||
+	    unseen > msg->bufs || !sdp_flow_known(flow))
+		return -EPROTO;
+
+	flow->rx_mseq = msg->mseq;
+	flow->tx_acked = msg->mseq_ack;
+	flow->peer_bufs = msg->bufs;
+	flow->posted--;
+	if (msg->mid != SDP_MID_DATA || msg->len != SDP_LEN_BSDH)
+		flow->told_stale = true;
+	return 0;
+}
+
+void sdp_flow_posted(struct sdp_flow *flow, u16 n)
+{
+	flow->posted += n;
+}
+
+u32 sdp_flow_known(const struct sdp_flow *flow)
+{
+	return flow->told_bufs - (flow->rx_mseq - flow->told_mseq);
+}
+
+bool sdp_flow_owes_update(const struct sdp_flow *flow)
+{
+	u32 known = sdp_flow_known(flow);
+	/* Never negative: whatever the peer knows of is posted. */
+	u32 more = flow->posted - known;
+
+	/* Half as many again; with 2 or fewer known, any one more is that. */
+	if (!more || 2 * more < known)
+		return false;
+
+	/* One more: would the answer be answered, and does it say anything? */
+	return more > 1 || flow->peer_bufs >= SDP_WIRE_CREDITS_MIN ||
+	       flow->told_stale || flow->posted > flow->told_bufs;
+}
+
+bool sdp_flow_acked(const struct sdp_flow *flow, u32 mseq)
+{
+	return (s32)(flow->tx_acked - mseq) >= 0;
+}

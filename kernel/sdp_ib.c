@@ -1,0 +1,1327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The transport over verbs: the hello exchange through ib_cm, and the queue
+ * pair's life.
+ *
+ * rdma_cm only turns addresses into device, port, GID and path; its own
+ * connection requests carry 36 bytes of its own before ours and another
+ * service id.  So the REQ is sent by ib_cm itself, with the Hello as its whole
+ * private data and service id 0x10000 + port, and the resolver is destroyed
+ * once the REQ is out.
+ *
+ * ib_cm runs the callbacks of all its users, host-wide, from one workqueue.
+ * So our callback only copies what it was given, sets a bit of ib->todo, and
+ * queues the worker; for a REQ it validates and admits first.  The worker of a
+ * connection runs alone and does its bits in the order of enum sdp_ib_todo: it
+ * alone touches the CM id, the resolver and the queue pair's state.
+ *
+ * Listening is per port number of the host, not per namespace: the REQ's
+ * netdev says which namespace it is for.  ib_cm has no range any more, so
+ * there is one listening id per device and port.
+ *
+ * The CM id is destroyed as soon as the DREQ exchange is over.  The time wait
+ * that follows belongs to ib_cm, which keeps what it needs for it (and answers
+ * a repeated DREQ) without the id.
+ *
+ * Device removal.  sdp_dev calls sdp_ib_remove(), which marks every connection
+ * of the device lost; their workers destroy what they have.  A connection with
+ * a socket lives on without its device half, with the bytes that had arrived.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/inetdevice.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/route.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_cm.h>
+#include <rdma/rdma_cm.h>
+#include <linux/sdp.h>
+#include "sdp_conn.h"
+#include "sdp_ib.h"
+#include "sdp_qp.h"
+#include "sdp_rx.h"
+#include "sdp_trace.h"
+#include "sdp_tx.h"
+
+#define SDP_IB_SERVICE_ID	0x0000000000010000ULL	/* + port, 1.1 */
+
+enum {
+	SDP_IB_SQ_SIZE		= 31,
+	SDP_IB_RQ_SIZE		= 63,
+	SDP_IB_RCVSZ_MAX	= 32768,	/* what one fragment holds */
+	/* 4.096 us * 2^n: an acknowledgement that does not come (0.5 s), and
+	 * the answer of a CM that was not lost (0.5 s).
+	 */
+	SDP_IB_ACK_TIMEOUT	= 17,
+	SDP_IB_CM_TIMEOUT	= 17,
+	SDP_IB_CM_RETRIES	= 15,
+	SDP_IB_RETRY_COUNT	= 7,
+	SDP_IB_RNR_RETRY	= 7,		/* for ever */
+	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
+	SDP_IB_MAX_ADVERTS	= 1,
+	SDP_IB_POLL		= 16,		/* completions per call */
+};
+
+/* What the worker has to do; it does the lowest bit first. */
+enum sdp_ib_todo {
+	SDP_IB_RESOLVE,		/* active: begin */
+	SDP_IB_ROUTE,		/* active: the address is resolved */
+	SDP_IB_REQ,		/* active: the route is resolved */
+	SDP_IB_REP,		/* active: REP received */
+	SDP_IB_BUILD,		/* passive: REQ admitted */
+	SDP_IB_RTU,		/* passive: RTU, or a message, received */
+	SDP_IB_REFUSED,		/* ib->err and ib->reason say how */
+	SDP_IB_DREQ_HEARD,
+	SDP_IB_DREP_HEARD,	/* or the DREQ was given up */
+	SDP_IB_LOST,		/* the device goes */
+	SDP_IB_SEND_DREQ,
+	SDP_IB_SEND_DREP,
+	SDP_IB_FREE,
+};
+
+struct sdp_ib {
+	struct sdp_conn *conn;		/* a reference, until freed */
+	struct work_struct work;
+	struct delayed_work timeout;	/* of connect() */
+	unsigned long todo;		/* enum sdp_ib_todo */
+	struct sdp_dev *dev;		/* reference; set before it is listed */
+	struct list_head dev_node;	/* dev->conns, dev->lock */
+	struct ib_cm_id *cm_id;
+	struct rdma_cm_id *resolver;
+	struct sdp_qp qp;
+	struct sdp_wire_hello peer;	/* its Hello or HelloAck */
+	u32 psn;			/* the peer's first, 24 bits */
+	u32 peer_qpn;
+	u8 port_num;
+	u8 responder_resources;
+	u8 initiator_depth;
+	bool freed;			/* worker only */
+	int err;			/* with SDP_IB_REFUSED: positive errno */
+	u8 reason;
+};
+
+/* One port number that somebody listens on, and its id on each device. */
+struct sdp_ib_port {
+	struct list_head node;
+	struct list_head ids;
+	unsigned int users;
+	u16 port;
+};
+
+struct sdp_ib_listen {
+	struct list_head node;
+	struct sdp_dev *dev;		/* not a reference: remove() ends it */
+	struct ib_cm_id *cm_id;
+};
+
+static const struct sdp_xport_upper *sdp_ib_upper;
+static struct workqueue_struct *sdp_ib_wq;
+static LIST_HEAD(sdp_ib_ports);
+static DEFINE_MUTEX(sdp_ib_ports_lock);
+
+static void sdp_ib_work(struct work_struct *work);
+static void sdp_ib_timeout(struct work_struct *work);
+
+static void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
+{
+	set_bit(what, &ib->todo);
+	sdp_conn_get(ib->conn);
+	if (!queue_work(sdp_ib_wq, &ib->work))
+		sdp_conn_put(ib->conn);
+}
+
+static void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason)
+{
+	ib->err = err;
+	ib->reason = reason;
+	sdp_ib_queue(ib, SDP_IB_REFUSED);
+}
+
+/* Addresses */
+
+static void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
+			       struct sockaddr_storage *to)
+{
+	memset(to, 0, sizeof(*to));
+	if (ipv6_addr_v4mapped(&addr->ip)) {
+		struct sockaddr_in *sin = (struct sockaddr_in *)to;
+
+		sin->sin_family = AF_INET;
+		sin->sin_addr.s_addr = addr->ip.s6_addr32[3];
+	} else {
+		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)to;
+
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr = addr->ip;
+		if (ipv6_addr_type(&addr->ip) & IPV6_ADDR_LINKLOCAL)
+			sin6->sin6_scope_id = ifindex;
+	}
+}
+
+/* In the Hello an IPv4 address stands behind zeros, not v4-mapped (1.2). */
+static void sdp_ib_ip_to_wire(const struct in6_addr *ip, u8 *wire)
+{
+	memcpy(wire, ip, sizeof(*ip));
+	if (ipv6_addr_v4mapped(ip))
+		memset(wire, 0, 12);
+}
+
+static void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip)
+{
+	memcpy(ip, wire, sizeof(*ip));
+	if (ipv == 4)
+		ipv6_addr_set_v4mapped(ip->s6_addr32[3], ip);
+}
+
+/* Choose the source as TCP would; 0 or a negative errno. */
+static int sdp_ib_route_source(struct sdp_conn *conn)
+{
+	if (ipv6_addr_v4mapped(&conn->remote.ip)) {
+		struct flowi4 fl4 = {
+			.flowi4_oif	= conn->ifindex,
+			.flowi4_mark	= conn->mark,
+			.flowi4_proto	= IPPROTO_TCP,
+			.flowi4_uid	= conn->uid,
+			.daddr		= conn->remote.ip.s6_addr32[3],
+		};
+		struct rtable *rt;
+
+		if (!ipv6_addr_any(&conn->local.ip))
+			fl4.saddr = conn->local.ip.s6_addr32[3];
+		rt = ip_route_output_flow(conn->net, &fl4, NULL);
+		if (IS_ERR(rt))
+			return PTR_ERR(rt);
+		ip_rt_put(rt);
+		ipv6_addr_set_v4mapped(fl4.saddr, &conn->local.ip);
+	} else {
+		struct flowi6 fl6 = {
+			.flowi6_oif	= conn->ifindex,
+			.flowi6_mark	= conn->mark,
+			.flowi6_proto	= IPPROTO_TCP,
+			.flowi6_uid	= conn->uid,
+			.daddr		= conn->remote.ip,
+			.saddr		= conn->local.ip,
+		};
+		struct dst_entry *dst;
+
+		dst = ip6_dst_lookup_flow(conn->net, NULL, &fl6, NULL);
+		if (IS_ERR(dst))
+			return PTR_ERR(dst);
+		dst_release(dst);
+		conn->local.ip = fl6.saddr;
+	}
+	return 0;
+}
+
+static bool sdp_ib_is_loopback(const struct in6_addr *ip)
+{
+	return ipv6_addr_v4mapped(ip) ? ipv4_is_loopback(ip->s6_addr32[3]) :
+					ipv6_addr_loopback(ip);
+}
+
+/* Queue pair */
+
+static void sdp_ib_recv_event(struct ib_cq *cq, void *ctx)
+{
+	struct sdp_ib *ib = ctx;
+
+	sdp_conn_kick(ib->conn, SDP_CONN_FIRED_RECV);
+}
+
+static void sdp_ib_send_event(struct ib_cq *cq, void *ctx)
+{
+	struct sdp_ib *ib = ctx;
+
+	sdp_conn_kick(ib->conn, SDP_CONN_FIRED_SEND);
+}
+
+static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
+{
+	struct sdp_ib *ib = ctx;
+
+	trace_sdp_cm(ib->conn->id, ib_event_msg(event->event), event->event);
+	if (event->event == IB_EVENT_COMM_EST)
+		sdp_ib_queue(ib, SDP_IB_RTU);
+}
+
+static int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+	int mask, err;
+
+	err = ib_cm_init_qp_attr(ib->cm_id, &attr, &mask);
+	if (err)
+		return err;
+	if (state == IB_QPS_RTR) {
+		/* The CM of the passive side does not know it yet. */
+		attr.rq_psn = ib->psn;
+		attr.min_rnr_timer = SDP_IB_RNR_TIMER;
+	}
+	return ib_modify_qp(ib->qp.qp, &attr, mask);
+}
+
+static struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = kzalloc(sizeof(*ib), GFP_KERNEL);
+
+	if (!ib)
+		return NULL;
+	ib->conn = conn;
+	INIT_WORK(&ib->work, sdp_ib_work);
+	INIT_DELAYED_WORK(&ib->timeout, sdp_ib_timeout);
+	INIT_LIST_HEAD(&ib->dev_node);
+	conn->xp_priv = ib;
+	return ib;
+}
+
+/* Make the queue pair, bring it to INIT, post the first receives.
+ *
+ * The CM id of the active side knows port and P_Key only once the REQ is on
+ * its way, but receives must be posted before: so both sides say it by hand.
+ * Returns the number of receives, or a negative errno.
+ */
+static int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
+{
+	const struct sdp_qp_init init = {
+		.sq_size	= SDP_IB_SQ_SIZE,
+		.rq_size	= SDP_IB_RQ_SIZE,
+		.recv_event	= sdp_ib_recv_event,
+		.send_event	= sdp_ib_send_event,
+		.qp_event	= sdp_ib_qp_event,
+		.ctx		= ib,
+	};
+	struct ib_qp_attr attr = {
+		.qp_state	= IB_QPS_INIT,
+		.port_num	= ib->port_num,
+		.qp_access_flags = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	err = sdp_qp_create(&ib->qp, ib->dev, &init);
+	if (err)
+		return err;
+	ib->conn->tx.sq_size = ib->qp.sq_size;
+	ib->psn = get_random_u32() & 0xffffff;
+	err = ib_find_cached_pkey(ib->dev->ib, ib->port_num, pkey,
+				  &attr.pkey_index);
+	if (err)
+		return err;
+	err = ib_modify_qp(ib->qp.qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	if (err)
+		return err;
+	return sdp_rx_start(ib->conn, ib->qp.rq_size);
+}
+
+static void sdp_ib_limits(struct sdp_conn *conn, u16 told_bufs,
+			  const struct sdp_wire_hello *peer)
+{
+	spin_lock_bh(&conn->tx.lock);
+	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
+	sdp_mode_init(&conn->tx.mode, SDP_IB_MAX_ADVERTS);
+	spin_unlock_bh(&conn->tx.lock);
+	conn->snd_max = min_t(u32, peer->rcvsz, SDP_IB_RCVSZ_MAX) - SDP_LEN_BSDH;
+}
+
+/* The device half enters the device's list, so that removal finds it. */
+static int sdp_ib_enlist(struct sdp_ib *ib, struct ib_device *device)
+{
+	bool going;
+
+	ib->dev = sdp_dev_get(device);
+	if (!ib->dev)
+		return -ENODEV;
+	spin_lock_bh(&ib->dev->lock);
+	going = ib->dev->going;
+	if (!going)
+		list_add_tail(&ib->dev_node, &ib->dev->conns);
+	spin_unlock_bh(&ib->dev->lock);
+	return going ? -ENODEV : 0;
+}
+
+static void sdp_ib_unlist(struct sdp_ib *ib)
+{
+	if (!ib->dev)
+		return;
+	spin_lock_bh(&ib->dev->lock);
+	list_del_init(&ib->dev_node);
+	spin_unlock_bh(&ib->dev->lock);
+}
+
+/* Active side */
+
+static int sdp_ib_resolver_event(struct rdma_cm_id *id,
+				 struct rdma_cm_event *event)
+{
+	struct sdp_ib *ib = id->context;
+
+	trace_sdp_cm(ib->conn->id, rdma_event_msg(event->event), event->status);
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		sdp_ib_queue(ib, SDP_IB_ROUTE);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		sdp_ib_queue(ib, SDP_IB_REQ);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		sdp_ib_refuse(ib, ENETUNREACH, event->status == -ENODEV ?
+			      SDP_REASON_NO_DEVICE : SDP_REASON_NO_ROUTE);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static void sdp_ib_resolve(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+	struct sockaddr_storage src, dst;
+	int err;
+
+	if (sdp_ib_is_loopback(&conn->remote.ip)) {
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_LOOPBACK);
+		return;
+	}
+	err = sdp_ib_route_source(conn);
+	if (err) {
+		sdp_ib_refuse(ib, -err, SDP_REASON_NO_ROUTE);
+		return;
+	}
+	ib->resolver = rdma_create_id(conn->net, sdp_ib_resolver_event, ib,
+				      RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(ib->resolver)) {
+		err = PTR_ERR(ib->resolver);
+		ib->resolver = NULL;
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+		return;
+	}
+	sdp_ib_to_sockaddr(&conn->local, conn->ifindex, &src);
+	sdp_ib_to_sockaddr(&conn->remote, conn->ifindex, &dst);
+	rdma_set_ack_timeout(ib->resolver, SDP_IB_ACK_TIMEOUT);
+	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,
+				(struct sockaddr *)&dst,
+				READ_ONCE(conn->sn->connect_timeout));
+	if (err)
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+}
+
+static void sdp_ib_resolve_route(struct sdp_ib *ib)
+{
+	int err;
+
+	if (!rdma_cap_ib_cm(ib->resolver->device, ib->resolver->port_num)) {
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+		return;
+	}
+	err = rdma_resolve_route(ib->resolver,
+				 READ_ONCE(ib->conn->sn->connect_timeout));
+	if (err)
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
+}
+
+static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
+			   const struct ib_cm_event *event);
+
+static int sdp_ib_try_req(struct sdp_ib *ib)
+{
+	struct rdma_cm_id *id = ib->resolver;
+	struct sdp_conn *conn = ib->conn;
+	struct sdp_wire_hello hello = {
+		.version	= SDP_WIRE_VERSION,
+		.ipv		= conn->family == AF_INET ? 4 : 6,
+		.max_adverts	= SDP_IB_MAX_ADVERTS,
+		.des_rcvsz	= conn->rcv_size,
+		.rcvsz		= conn->rcv_size,
+		.port		= ntohs(conn->local.port),
+	};
+	u8 data[SDP_LEN_HELLO];
+	struct ib_cm_req_param req = {
+		.primary_path	= id->route.path_rec,
+		.ppath_sgid_attr = id->route.addr.dev_addr.sgid_attr,
+		.service_id	= cpu_to_be64(SDP_IB_SERVICE_ID +
+					      ntohs(conn->remote.port)),
+		.private_data	= data,
+		.private_data_len = sizeof(data),
+		.qp_type	= IB_QPT_RC,
+		.flow_control	= 1,
+		.remote_cm_response_timeout = SDP_IB_CM_TIMEOUT,
+		.local_cm_response_timeout = SDP_IB_CM_TIMEOUT,
+		.retry_count	= SDP_IB_RETRY_COUNT,
+		.rnr_retry_count = SDP_IB_RNR_RETRY,
+		.max_cm_retries	= SDP_IB_CM_RETRIES,
+	};
+	int bufs, err;
+
+	err = sdp_ib_enlist(ib, id->device);
+	if (err)
+		return err;
+	ib->port_num = id->port_num;
+	ib->cm_id = ib_create_cm_id(id->device, sdp_ib_cm_event, ib);
+	if (IS_ERR(ib->cm_id)) {
+		err = PTR_ERR(ib->cm_id);
+		ib->cm_id = NULL;
+		return err;
+	}
+	bufs = sdp_ib_build_qp(ib, be16_to_cpu(id->route.path_rec->pkey));
+	if (bufs < 0)
+		return bufs;
+	hello.bufs = bufs;
+	sdp_ib_ip_to_wire(&conn->local.ip, hello.src_ip);
+	sdp_ib_ip_to_wire(&conn->remote.ip, hello.dst_ip);
+	sdp_wire_put_hello(data, &hello);
+	req.qp_num = ib->qp.qp->qp_num;
+	req.starting_psn = ib->psn;
+	req.responder_resources = ib->dev->max_rd_atom;
+	req.initiator_depth = ib->dev->max_rd_atom;
+	trace_sdp_cm(conn->id, "send REQ", ntohs(conn->remote.port));
+	return ib_send_cm_req(ib->cm_id, &req);
+}
+
+static void sdp_ib_send_req(struct sdp_ib *ib)
+{
+	int err = sdp_ib_try_req(ib);
+
+	if (err)
+		sdp_ib_refuse(ib, err == -ENODEV ? ENETUNREACH : -err,
+			      err == -ENODEV ? SDP_REASON_NO_DEVICE :
+					       SDP_REASON_LIMIT);
+	/* The REQ is out, or never will be. */
+	rdma_destroy_id(ib->resolver);
+	ib->resolver = NULL;
+}
+
+/* The REP is there and its HelloAck is good: go to RTS and say RTU. */
+static void sdp_ib_rep(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+	int err;
+
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	sdp_ib_limits(conn, conn->tx.flow.posted, &ib->peer);
+	err = sdp_ib_modify(ib, IB_QPS_RTR);
+	if (!err)
+		err = sdp_ib_modify(ib, IB_QPS_RTS);
+	if (!err)
+		err = ib_send_cm_rtu(ib->cm_id, NULL, 0);
+	if (err) {
+		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);
+		return;
+	}
+	cancel_delayed_work(&ib->timeout);
+	set_bit(SDP_CONN_OPEN, &conn->flags);
+	sdp_count(conn->sn, SDP_CNT_CONNECT, 1);
+	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
+	sdp_rx_poll(conn);
+}
+
+static void sdp_ib_timeout(struct work_struct *work)
+{
+	struct sdp_ib *ib = container_of(to_delayed_work(work), struct sdp_ib,
+					 timeout);
+
+	sdp_ib_refuse(ib, ETIMEDOUT, SDP_REASON_TIMEOUT);
+}
+
+/* Passive side */
+
+static struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
+					struct ib_device *device,
+					__be64 service_id,
+					const struct in6_addr *local)
+{
+	struct sockaddr_storage addr;
+	struct sdp_addr to = { .ip = *local };
+	struct net_device *ndev;
+
+	if (rdma_protocol_roce(device, req->port)) {
+		rcu_read_lock();
+		ndev = rdma_read_gid_attr_ndev_rcu(req->ppath_sgid_attr);
+		if (IS_ERR(ndev))
+			ndev = NULL;
+		dev_hold(ndev);
+		rcu_read_unlock();
+		return ndev;
+	}
+	sdp_ib_to_sockaddr(&to, 0, &addr);
+	return ib_get_net_dev_by_params(device, req->port, req->bth_pkey,
+					&req->primary_path->sgid,
+					(struct sockaddr *)&addr);
+}
+
+/* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4). */
+static bool sdp_ib_route_matches(struct net_device *ndev,
+				 const struct in6_addr *local,
+				 const struct in6_addr *remote)
+{
+	struct net *net = dev_net(ndev);
+	bool match;
+
+	if (ipv6_addr_v4mapped(local)) {
+		struct flowi4 fl4 = {
+			.flowi4_proto = IPPROTO_TCP,
+			.daddr = remote->s6_addr32[3],
+			.saddr = local->s6_addr32[3],
+		};
+		struct rtable *rt;
+
+		if (inet_addr_type_dev_table(net, ndev, fl4.saddr) != RTN_LOCAL)
+			return false;
+		rt = ip_route_output_flow(net, &fl4, NULL);
+		if (IS_ERR(rt))
+			return false;
+		match = rt->dst.dev == ndev || rt->rt_type == RTN_LOCAL;
+		ip_rt_put(rt);
+	} else {
+		struct flowi6 fl6 = {
+			.flowi6_proto = IPPROTO_TCP,
+			.daddr = *remote,
+			.saddr = *local,
+		};
+		struct dst_entry *dst;
+
+		if (!ipv6_chk_addr(net, local, ndev, 1))
+			return false;
+		dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
+		if (IS_ERR(dst))
+			return false;
+		match = dst->dev == ndev ||
+			((struct rt6_info *)dst)->rt6i_flags & RTF_LOCAL;
+		dst_release(dst);
+	}
+	return match;
+}
+
+/* The Hello is written by the peer: its addresses must be the path's (1.4). */
+static bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
+				struct ib_device *device,
+				struct net_device *ndev,
+				const struct in6_addr *local,
+				const struct in6_addr *remote)
+{
+	const struct sa_path_rec *path = req->primary_path;
+
+	if (!rdma_protocol_roce(device, req->port))
+		return sdp_ib_route_matches(ndev, local, remote);
+	return !memcmp(&path->sgid, local, sizeof(*local)) &&
+	       !memcmp(&path->dgid, remote, sizeof(*remote));
+}
+
+static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
+			    const struct ib_cm_req_event_param *req)
+{
+	ib->cm_id = cm_id;
+	ib->port_num = req->port;
+	ib->peer_qpn = req->remote_qpn;
+	/* Theirs to start is ours to answer, and the other way round. */
+	ib->responder_resources = min(req->initiator_depth,
+				      ib->dev->max_rd_atom);
+	ib->initiator_depth = min(req->responder_resources,
+				  ib->dev->max_rd_atom);
+}
+
+/*
+ * Validate and admit; the connection is built by its worker.
+ *
+ * Returns 0 if it was admitted: the CM id is the connection's then.  Otherwise
+ * the CM destroys the id, and so rejects with reason 28.
+ */
+static int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
+{
+	const struct ib_cm_req_event_param *req = &event->param.req_rcvd;
+	u16 port = be64_to_cpu(cm_id->service_id) & 0xffff;
+	struct sdp_addr local = { .port = htons(port) }, remote;
+	struct ib_device *device = cm_id->device;
+	enum sdp_wire_verdict verdict;
+	struct sdp_wire_hello hello;
+	struct net_device *ndev;
+	struct sdp_conn *conn;
+	struct sdp_net *sn;
+	struct sdp_ib *ib;
+
+	verdict = sdp_wire_get_hello(&hello, event->private_data,
+				     SDP_LEN_HELLO);
+	trace_sdp_cm(0, sdp_wire_verdict_name(verdict), port);
+	if (verdict != SDP_WIRE_OK) {
+		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_HELLO, 1);
+		return -EINVAL;
+	}
+	sdp_ib_ip_from_wire(hello.dst_ip, hello.ipv, &local.ip);
+	sdp_ib_ip_from_wire(hello.src_ip, hello.ipv, &remote.ip);
+	remote.port = htons(hello.port);
+	ndev = sdp_ib_netdev(req, device, cm_id->service_id, &local.ip);
+	if (!ndev) {
+		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_PATH, 1);
+		return -EINVAL;
+	}
+	sn = sdp_net(dev_net(ndev));
+	if (!sdp_ib_path_matches(req, device, ndev, &local.ip, &remote.ip)) {
+		sdp_count(sn, SDP_CNT_REJECT_PATH, 1);
+		dev_put(ndev);
+		return -EINVAL;
+	}
+	conn = sdp_ib_upper->spawn(&sdp_ib_xport, dev_net(ndev), ndev->ifindex,
+				   &local, &remote);
+	dev_put(ndev);
+	if (IS_ERR(conn)) {
+		trace_sdp_cm(0, "refused", PTR_ERR(conn));
+		return PTR_ERR(conn);
+	}
+	ib = sdp_ib_alloc(conn);
+	if (!ib || sdp_ib_enlist(ib, device)) {
+		sdp_conn_refuse(conn, ENOMEM, SDP_REASON_LIMIT);
+		sdp_conn_put(conn);
+		return -ENODEV;
+	}
+	ib->peer = hello;
+	sdp_ib_keep_req(ib, cm_id, req);
+	cm_id->context = ib;
+	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;
+	sdp_conn_event(conn, SDP_EV_ACCEPT);
+	sdp_ib_queue(ib, SDP_IB_BUILD);
+	return 0;
+}
+
+static int sdp_ib_try_build(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+	struct sdp_wire_hello ack = {
+		.version	= SDP_WIRE_VERSION,
+		.max_adverts	= SDP_IB_MAX_ADVERTS,
+		.rcvsz		= conn->rcv_size,
+	};
+	u8 data[SDP_LEN_HELLO_ACK];
+	struct ib_cm_rep_param rep = {
+		.private_data	= data,
+		.private_data_len = sizeof(data),
+		.responder_resources = ib->responder_resources,
+		.initiator_depth = ib->initiator_depth,
+		.flow_control	= 1,
+		.rnr_retry_count = SDP_IB_RNR_RETRY,
+	};
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
+	int bufs, mask, err;
+	u16 pkey;
+
+	/* The CM knows the P_Key index; find_cached_pkey wants the key. */
+	err = ib_cm_init_qp_attr(ib->cm_id, &attr, &mask);
+	if (err)
+		return err;
+	err = ib_get_cached_pkey(ib->dev->ib, ib->port_num, attr.pkey_index,
+				 &pkey);
+	if (err)
+		return err;
+	bufs = sdp_ib_build_qp(ib, pkey);
+	if (bufs < 0)
+		return bufs;
+	sdp_ib_limits(conn, bufs, &ib->peer);
+	err = sdp_ib_modify(ib, IB_QPS_RTR);
+	if (err)
+		return err;
+	ack.bufs = bufs;
+	sdp_wire_put_hello_ack(data, &ack);
+	rep.qp_num = ib->qp.qp->qp_num;
+	rep.starting_psn = ib->psn;
+	trace_sdp_cm(conn->id, "send REP", bufs);
+	err = ib_send_cm_rep(ib->cm_id, &rep);
+	if (err)
+		return err;
+	err = sdp_ib_modify(ib, IB_QPS_RTS);
+	if (err)
+		return err;
+	sdp_count(conn->sn, SDP_CNT_ACCEPT, 1);
+	set_bit(SDP_CONN_OPEN, &conn->flags);
+	sdp_rx_poll(conn);
+	return 0;
+}
+
+static void sdp_ib_build(struct sdp_ib *ib)
+{
+	int err;
+
+	if (sdp_conn_state(ib->conn) != SDP_SYN_RECV)
+		return;
+	err = sdp_ib_try_build(ib);
+	if (err) {
+		sdp_count(ib->conn->sn, SDP_CNT_REJECT_LIMIT, 1);
+		/* Destroying the CM id rejects. */
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+	}
+}
+
+/* The first message came, or the RTU: whichever is first (1.5). */
+static void sdp_ib_established(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	/* Says no more than the RTU would; fails when that was faster. */
+	ib_cm_notify(ib->cm_id, IB_EVENT_COMM_EST);
+	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
+}
+
+static void sdp_ib_rtu(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	if (sdp_conn_state(conn) != SDP_SYN_RECV ||
+	    !test_bit(SDP_CONN_OPEN, &conn->flags))
+		return;
+	sdp_ib_established(conn);
+	sdp_tx_run(conn);
+	sdp_rx_poll(conn);
+}
+
+/* CM events; must not wait, see the top. */
+
+static int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
+{
+	enum sdp_wire_verdict verdict;
+
+	verdict = sdp_wire_get_hello_ack(&ib->peer, event->private_data,
+					 SDP_LEN_HELLO_ACK);
+	if (verdict != SDP_WIRE_OK) {
+		trace_sdp_cm(ib->conn->id, sdp_wire_verdict_name(verdict), 0);
+		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);
+		return 0;
+	}
+	ib->peer_qpn = event->param.rep_rcvd.remote_qpn;
+	sdp_ib_queue(ib, SDP_IB_REP);
+	return 0;
+}
+
+static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
+			   const struct ib_cm_event *event)
+{
+	struct sdp_ib *ib = cm_id->context;
+
+	if (event->event == IB_CM_REQ_RECEIVED)
+		return sdp_ib_req(cm_id, event);
+	if (!ib)
+		return 0;
+	trace_sdp_cm(ib->conn->id, "event", event->event);
+	switch (event->event) {
+	case IB_CM_REP_RECEIVED:
+		return sdp_ib_cm_rep(ib, event);
+	case IB_CM_RTU_RECEIVED:
+	case IB_CM_USER_ESTABLISHED:
+		sdp_ib_queue(ib, SDP_IB_RTU);
+		break;
+	case IB_CM_REJ_RECEIVED:
+		trace_sdp_cm(ib->conn->id, "REJ reason",
+			     event->param.rej_rcvd.reason);
+		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
+		break;
+	case IB_CM_REQ_ERROR:
+	case IB_CM_REP_ERROR:
+		sdp_ib_refuse(ib, ETIMEDOUT, SDP_REASON_TIMEOUT);
+		break;
+	case IB_CM_DREQ_RECEIVED:
+		sdp_ib_queue(ib, SDP_IB_DREQ_HEARD);
+		break;
+	case IB_CM_DREQ_ERROR:
+	case IB_CM_DREP_RECEIVED:
+		sdp_ib_queue(ib, SDP_IB_DREP_HEARD);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* Teardown */
+
+static void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	lockdep_assert_held(&conn->rx.lock);
+	ib_dma_unmap_page(ib->dev->ib, buf->dma, conn->rcv_size,
+			  DMA_FROM_DEVICE);
+	buf->mapped = false;
+}
+
+static void sdp_ib_send_dreq(struct sdp_ib *ib)
+{
+	/* Not connected, or theirs crossed: there is nothing to wait for. */
+	if (!ib->cm_id || ib_send_cm_dreq(ib->cm_id, NULL, 0))
+		sdp_ib_queue(ib, SDP_IB_DREP_HEARD);
+}
+
+static void sdp_ib_dreq_heard(struct sdp_ib *ib)
+{
+	/* What was sent before it may still stand in the queue (6.1). */
+	sdp_rx_poll(ib->conn);
+	sdp_tx_run(ib->conn);
+	sdp_conn_event(ib->conn, SDP_EV_DREQ);
+	/* The table asks for a DREP only where it expected none. */
+	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
+}
+
+static void sdp_ib_unmap_all(struct sdp_conn *conn)
+{
+	struct sdp_buf *buf;
+
+	spin_lock_bh(&conn->rx.lock);
+	list_for_each_entry(buf, &conn->rx.all, all)
+		if (buf->mapped)
+			sdp_ib_unmap(conn, buf);
+	spin_unlock_bh(&conn->rx.lock);
+}
+
+/* Steps 2 and 3 of the teardown told in sdp_conn.c. */
+static void sdp_ib_free(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	ib->freed = true;
+	if (cancel_delayed_work_sync(&ib->timeout))
+		trace_sdp_cm(conn->id, "timer off", 0);
+	if (ib->resolver)
+		rdma_destroy_id(ib->resolver);
+	if (ib->cm_id)
+		ib_destroy_cm_id(ib->cm_id);
+	mutex_lock(&conn->rx.poll);
+	clear_bit(SDP_CONN_OPEN, &conn->flags);
+	spin_lock_bh(&conn->tx.lock);
+	conn->tx.dead = true;
+	spin_unlock_bh(&conn->tx.lock);
+	sdp_ib_unlist(ib);
+	if (ib->qp.qp)
+		ib_destroy_qp(ib->qp.qp);
+	ib->qp.qp = NULL;
+	sdp_tx_drop(conn);
+	sdp_ib_unmap_all(conn);
+	sdp_qp_destroy(&ib->qp);
+	if (ib->dev)
+		sdp_dev_put(ib->dev);
+	ib->dev = NULL;
+	mutex_unlock(&conn->rx.poll);
+	sdp_conn_stop_timer(conn);
+	trace_sdp_cm(conn->id, "freed", 0);
+	sdp_conn_put(conn);
+}
+
+static void sdp_ib_refused(struct sdp_ib *ib)
+{
+	/* Late: the peer's CM gave up after we were established. */
+	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
+		sdp_conn_fail(ib->conn, ECONNRESET, SDP_EV_LOST, "REJ");
+	else
+		sdp_conn_refuse(ib->conn, ib->err, ib->reason);
+}
+
+/* The time wait is the CM's own: we need not stay for it (see the top). */
+static void sdp_ib_leave_time_wait(struct sdp_ib *ib)
+{
+	if (sdp_conn_state(ib->conn) == SDP_TIME_WAIT_2)
+		sdp_conn_event(ib->conn, SDP_EV_TIMEWAIT_EXIT);
+}
+
+static void sdp_ib_lost(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	sdp_count(conn->sn, SDP_CNT_DEVICE_GONE, 1);
+	if (sdp_conn_state(conn) < SDP_ESTABLISHED)
+		sdp_conn_refuse(conn, ENETUNREACH, SDP_REASON_NO_DEVICE);
+	else
+		sdp_conn_fail(conn, ENETRESET, SDP_EV_LOST, "device removed");
+}
+
+static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
+{
+	switch (what) {
+	case SDP_IB_RESOLVE:
+		sdp_ib_resolve(ib);
+		break;
+	case SDP_IB_ROUTE:
+		sdp_ib_resolve_route(ib);
+		break;
+	case SDP_IB_REQ:
+		sdp_ib_send_req(ib);
+		break;
+	case SDP_IB_REP:
+		sdp_ib_rep(ib);
+		break;
+	case SDP_IB_BUILD:
+		sdp_ib_build(ib);
+		break;
+	case SDP_IB_RTU:
+		sdp_ib_rtu(ib);
+		break;
+	case SDP_IB_REFUSED:
+		sdp_ib_refused(ib);
+		break;
+	case SDP_IB_DREQ_HEARD:
+		sdp_ib_dreq_heard(ib);
+		break;
+	case SDP_IB_DREP_HEARD:
+		sdp_conn_event(ib->conn, SDP_EV_DREP);
+		sdp_ib_leave_time_wait(ib);
+		break;
+	case SDP_IB_LOST:
+		sdp_ib_lost(ib);
+		break;
+	case SDP_IB_SEND_DREQ:
+		sdp_ib_send_dreq(ib);
+		break;
+	case SDP_IB_SEND_DREP:
+		ib_send_cm_drep(ib->cm_id, NULL, 0);
+		sdp_ib_leave_time_wait(ib);
+		break;
+	case SDP_IB_FREE:
+		sdp_ib_free(ib);
+		break;
+	}
+}
+
+static void sdp_ib_work(struct work_struct *work)
+{
+	struct sdp_ib *ib = container_of(work, struct sdp_ib, work);
+	struct sdp_conn *conn = ib->conn;
+
+	while (!ib->freed && READ_ONCE(ib->todo)) {
+		unsigned int what = __ffs(READ_ONCE(ib->todo));
+
+		clear_bit(what, &ib->todo);
+		sdp_ib_do(ib, what);
+	}
+	sdp_conn_put(conn);
+}
+
+/* The table */
+
+static int sdp_ib_connect(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = sdp_ib_alloc(conn);
+
+	if (!ib)
+		return -ENOMEM;
+	sdp_conn_get(conn);	/* until freed */
+	sdp_conn_event(conn, SDP_EV_CONNECT);
+	queue_delayed_work(sdp_ib_wq, &ib->timeout, msecs_to_jiffies(
+			   READ_ONCE(conn->sn->connect_timeout)));
+	sdp_ib_queue(ib, SDP_IB_RESOLVE);
+	return 0;
+}
+
+static void sdp_ib_act(struct sdp_conn *conn, unsigned int actions)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	if (actions & SDP_DO_DREQ)
+		sdp_ib_queue(ib, SDP_IB_SEND_DREQ);
+	if (actions & SDP_DO_DREP)
+		sdp_ib_queue(ib, SDP_IB_SEND_DREP);
+	if (actions & SDP_DO_FREE)
+		sdp_ib_queue(ib, SDP_IB_FREE);
+}
+
+static int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct ib_device *device = ib->dev->ib;
+
+	lockdep_assert_held(&conn->tx.lock);
+	msg->dma = ib_dma_map_single(device, msg->addr, msg->bytes,
+				     DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(device, msg->dma))
+		return -ENOMEM;
+	msg->mapped = true;
+	return sdp_qp_post_send(&ib->qp, msg->dma, msg->bytes, msg,
+				msg->signalled);
+}
+
+static void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	ib_dma_unmap_single(ib->dev->ib, msg->dma, msg->bytes, DMA_TO_DEVICE);
+	msg->mapped = false;
+}
+
+static int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	lockdep_assert_held(&conn->tx.lock);
+	ib_dma_sync_single_for_device(ib->dev->ib, buf->dma, conn->rcv_size,
+				      DMA_FROM_DEVICE);
+	return sdp_qp_post_recv(&ib->qp, buf->dma, conn->rcv_size, buf);
+}
+
+static int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct ib_wc wc[SDP_IB_POLL];
+	int i, n;
+
+	n = ib_poll_cq(ib->qp.recv_cq, min_t(int, budget, SDP_IB_POLL), wc);
+	for (i = 0; i < n; i++) {
+		struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
+		u32 bytes = 0;
+
+		/* On errors only the cookie and the status are valid. */
+		if (wc[i].status == IB_WC_SUCCESS) {
+			bytes = wc[i].byte_len;
+			ib_dma_sync_single_for_cpu(ib->dev->ib, buf->dma, bytes,
+						   DMA_FROM_DEVICE);
+		}
+		sdp_rx_arrived(conn, buf, bytes, wc[i].status);
+	}
+	return max(n, 0);
+}
+
+static void sdp_ib_poll_send(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct ib_wc wc[SDP_IB_POLL];
+	int i, n;
+
+	do {
+		n = ib_poll_cq(ib->qp.send_cq, SDP_IB_POLL, wc);
+		for (i = 0; i < n; i++)
+			sdp_tx_sent(conn, (void *)(uintptr_t)wc[i].wr_id,
+				    wc[i].status);
+	} while (n == SDP_IB_POLL);
+}
+
+static bool sdp_ib_arm_recv(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	return sdp_qp_arm(ib->qp.recv_cq);
+}
+
+static bool sdp_ib_arm_send(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	return sdp_qp_arm(ib->qp.send_cq);
+}
+
+static int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	int err = -ENODEV;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.dead) {
+		buf->dma = ib_dma_map_page(ib->dev->ib, buf->page, 0,
+					   conn->rcv_size, DMA_FROM_DEVICE);
+		buf->mapped = !ib_dma_mapping_error(ib->dev->ib, buf->dma);
+		err = buf->mapped ? 0 : -ENOMEM;
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return err;
+}
+
+static void sdp_ib_info(struct sdp_conn *conn, char *device, size_t size,
+			u8 *port, u32 *qpn, u32 *peer_qpn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (ib && !conn->tx.dead && ib->qp.qp) {
+		strscpy(device, dev_name(&ib->dev->ib->dev), size);
+		*port = ib->port_num;
+		*qpn = ib->qp.qp->qp_num;
+		*peer_qpn = ib->peer_qpn;
+	}
+	spin_unlock_bh(&conn->tx.lock);
+}
+
+static void sdp_ib_release(struct sdp_conn *conn)
+{
+	kfree(conn->xp_priv);
+}
+
+/* Listening */
+
+static struct sdp_ib_port *sdp_ib_find_port(u16 number)
+{
+	struct sdp_ib_port *port;
+
+	lockdep_assert_held(&sdp_ib_ports_lock);
+	list_for_each_entry(port, &sdp_ib_ports, node)
+		if (port->port == number)
+			return port;
+	return NULL;
+}
+
+static int sdp_ib_listen_on(struct sdp_dev *dev, void *arg)
+{
+	struct sdp_ib_port *port = arg;
+	struct sdp_ib_listen *listen;
+	int err;
+
+	lockdep_assert_held(&sdp_ib_ports_lock);
+	/* listen() and a device's coming may meet here. */
+	list_for_each_entry(listen, &port->ids, node)
+		if (listen->dev == dev)
+			return 0;
+	listen = kzalloc(sizeof(*listen), GFP_KERNEL);
+	if (!listen)
+		return -ENOMEM;
+	listen->dev = dev;
+	listen->cm_id = ib_cm_insert_listen(dev->ib, sdp_ib_cm_event,
+					    cpu_to_be64(SDP_IB_SERVICE_ID +
+							port->port));
+	if (IS_ERR(listen->cm_id)) {
+		err = PTR_ERR(listen->cm_id);
+		kfree(listen);
+		return err == -EBUSY ? -EADDRINUSE : err;
+	}
+	list_add_tail(&listen->node, &port->ids);
+	return 0;
+}
+
+static void sdp_ib_unlisten_on(struct sdp_ib_port *port, struct sdp_dev *dev)
+{
+	struct sdp_ib_listen *listen, *next;
+
+	list_for_each_entry_safe(listen, next, &port->ids, node) {
+		if (dev && listen->dev != dev)
+			continue;
+		list_del(&listen->node);
+		ib_destroy_cm_id(listen->cm_id);
+		kfree(listen);
+	}
+}
+
+static void sdp_ib_put_port(struct sdp_ib_port *port)
+{
+	if (--port->users)
+		return;
+	list_del(&port->node);
+	sdp_ib_unlisten_on(port, NULL);
+	kfree(port);
+}
+
+static int sdp_ib_listen(u16 number)
+{
+	struct sdp_ib_port *port;
+	int err = 0;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	port = sdp_ib_find_port(number);
+	if (port) {
+		port->users++;
+		goto out;
+	}
+	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	if (!port) {
+		err = -ENOMEM;
+		goto out;
+	}
+	port->port = number;
+	port->users = 1;
+	INIT_LIST_HEAD(&port->ids);
+	list_add_tail(&port->node, &sdp_ib_ports);
+	err = sdp_dev_for_each(sdp_ib_listen_on, port);
+	if (err)
+		sdp_ib_put_port(port);
+out:
+	mutex_unlock(&sdp_ib_ports_lock);
+	return err;
+}
+
+static void sdp_ib_unlisten(u16 number)
+{
+	struct sdp_ib_port *port;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	port = sdp_ib_find_port(number);
+	if (port)
+		sdp_ib_put_port(port);
+	mutex_unlock(&sdp_ib_ports_lock);
+}
+
+static void sdp_ib_add(struct sdp_dev *dev)
+{
+	struct sdp_ib_port *port;
+	int err;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	list_for_each_entry(port, &sdp_ib_ports, node) {
+		err = sdp_ib_listen_on(dev, port);
+		if (err)
+			pr_warn("%s: cannot listen on port %u (%d)\n",
+				dev_name(&dev->ib->dev), port->port, err);
+	}
+	mutex_unlock(&sdp_ib_ports_lock);
+}
+
+static void sdp_ib_remove(struct sdp_dev *dev)
+{
+	struct sdp_ib_port *port;
+	struct sdp_ib *ib;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	list_for_each_entry(port, &sdp_ib_ports, node)
+		sdp_ib_unlisten_on(port, dev);
+	mutex_unlock(&sdp_ib_ports_lock);
+
+	spin_lock_bh(&dev->lock);
+	dev->going = true;
+	list_for_each_entry(ib, &dev->conns, dev_node)
+		sdp_ib_queue(ib, SDP_IB_LOST);
+	spin_unlock_bh(&dev->lock);
+}
+
+static const struct sdp_dev_ops sdp_ib_dev_ops = {
+	.add	= sdp_ib_add,
+	.remove	= sdp_ib_remove,
+};
+
+const struct sdp_xport sdp_ib_xport = {
+	.name		= "ib",
+	.id		= SDP_TRANSPORT_IB,
+	.listen		= sdp_ib_listen,
+	.unlisten	= sdp_ib_unlisten,
+	.connect	= sdp_ib_connect,
+	.act		= sdp_ib_act,
+	.post		= sdp_ib_post,
+	.post_recv	= sdp_ib_post_recv,
+	.poll_recv	= sdp_ib_poll_recv,
+	.poll_send	= sdp_ib_poll_send,
+	.arm_recv	= sdp_ib_arm_recv,
+	.arm_send	= sdp_ib_arm_send,
+	.established	= sdp_ib_established,
+	.map		= sdp_ib_map,
+	.unmap		= sdp_ib_unmap,
+	.unmap_msg	= sdp_ib_unmap_msg,
+	.info		= sdp_ib_info,
+	.release	= sdp_ib_release,
+};
+
+int __init sdp_ib_init(const struct sdp_xport_upper *upper)
+{
+	int err;
+
+	sdp_ib_upper = upper;
+	sdp_ib_wq = alloc_workqueue("sdp_ib", WQ_UNBOUND, 0);
+	if (!sdp_ib_wq)
+		return -ENOMEM;
+	err = sdp_dev_init(&sdp_ib_dev_ops);
+	if (err)
+		destroy_workqueue(sdp_ib_wq);
+	return err;
+}
+
+void sdp_ib_exit(void)
+{
+	sdp_dev_exit();
+	destroy_workqueue(sdp_ib_wq);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The modes of the two half-connections, and what an arriving message means in
+ * them (protocol text, sections 4.1 to 4.6 and 5).
+ *
+ * A half has a source, whose data flows, and a sink.  "send" is the half whose
+ * source we are, "recv" the one whose sink we are.  Both start in combined
+ * mode.  This side only copies: it never sends a SrcAvail or a SinkAvail,
+ * answers the peer's SrcAvail with SendSm after taking its inline bytes, and
+ * keeps its own half in combined mode, where the peer may not send SinkAvail.
+ *
+ * sdp_mode_heard() is the whole receive side of the protocol in one pure
+ * function: the callers carry out its verdict and decide nothing themselves.
+ *
+ * Pure: KUnit and the user-space tests compile this file as it stands.
+ */
+#ifndef _SDP_MODE_H
+#define _SDP_MODE_H
+
+#include <linux/types.h>
+#include "sdp_wire.h"
+
+/* The numbers are those of the ModeChange header. */
+enum sdp_mode_kind {
+	SDP_MODE_BUFFERED	= 0,
+	SDP_MODE_COMBINED	= 1,
+	SDP_MODE_PIPELINED	= 2,
+};
+
+struct sdp_mode {
+	u8	send;		/* enum sdp_mode_kind */
+	u8	recv;
+	u8	sendsm_owed;	/* a SrcAvail is unanswered: SendSm not posted yet */
+	u8	avails;		/* SrcAvails heard since the last SendSm was posted */
+	u8	max_adverts;	/* what our Hello or HelloAck announced */
+	bool	peer_fin;	/* DisConn heard: no payload may follow */
+	bool	shut_rd;	/* our reader has gone: payload is an error (4.1) */
+	bool	req_pipe;	/* the peer asked for pipelined mode */
+};
+
+/* What to do with a message, as bits: several may be set. */
+enum sdp_mode_verdict {
+	SDP_HEARD_DELIVER	= 0x01,	/* append the payload to the stream */
+	SDP_HEARD_SENDSM	= 0x02,	/* queue a SendSm, unless one is queued */
+	SDP_HEARD_FIN		= 0x04,	/* end of stream, behind what is queued */
+	SDP_HEARD_RESET		= 0x08,	/* the peer aborts: ECONNRESET */
+	SDP_HEARD_RCVBUF_ACK	= 0x10,	/* queue ChRcvBufAck with the size in use */
+	SDP_HEARD_SUSP_ACK	= 0x20,	/* queue SuspCommAck */
+	SDP_HEARD_OOB_PEND	= 0x40,	/* urgent data is under way */
+	SDP_HEARD_OOB_PRES	= 0x80,	/* the last payload byte is urgent */
+};
+
+/**
+ * sdp_mode_init() - start of a connection: both halves combined
+ * @mode: what to initialise
+ * @max_adverts: MaxAdverts that our Hello or HelloAck announces, from 1
+ *
+ * Context: any; pure.
+ */
+void sdp_mode_init(struct sdp_mode *mode, u8 max_adverts);
+
+/**
+ * sdp_mode_heard() - what does this message mean?
+ * @mode: the connection's; updated
+ * @msg: the message, as sdp_wire_get() took it
+ *
+ * Context: the caller's lock; pure.
+ * Return: bits of enum sdp_mode_verdict, 0 if there is nothing to do (a credit
+ * update, a message that crossed ours); -EPROTO if the message is not allowed
+ * in this mode (the connection ends); -ECONNABORTED for payload after our
+ * reader has gone (it ends too, 4.1).
+ */
+int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg);
+
+/**
+ * sdp_mode_sendsm_posted() - the owed SendSm is on its way
+ * @mode: the connection's
+ *
+ * Context: the caller's lock; pure.
+ */
+void sdp_mode_sendsm_posted(struct sdp_mode *mode);
+
+/* How the next slice of a send goes. */
+struct sdp_mode_slice {
+	u32	bytes;		/* how many of the user's bytes it takes, from 1 */
+	bool	coalesce;	/* they fit behind the last message not yet posted */
+};
+
+/**
+ * sdp_mode_pick() - how should the next slice of a send go?
+ * @left: user bytes still to send, from 1
+ * @payload_max: payload bytes of a full message to this peer
+ * @tail_room: payload bytes still free in the last message not yet posted;
+ *	0 if there is none
+ *
+ * For now the answer is to copy, behind what still waits if it fits there.
+ *
+ * Context: any; pure.
+ * Return: the slice.
+ */
+struct sdp_mode_slice sdp_mode_pick(size_t left, u32 payload_max, u32 tail_room);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters, limits and tunables of each network namespace.
+ *
+ * Counters are per processor and only summed when somebody reads
+ * /proc/net/sdpstat.  The limits count connections, not sockets: a connection
+ * is what holds a queue pair and pages, and it may outlive its socket.  Each
+ * connection holds a reference to its namespace, so an object here is never
+ * freed under one.
+ */
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+#include "sdp_net.h"
+
+unsigned int sdp_net_id __read_mostly;
+
+struct sdp_net *sdp_net(const struct net *net)
+{
+	return net_generic(net, sdp_net_id);
+}
+
+int sdp_net_charge(struct sdp_net *sn, kuid_t uid)
+{
+	unsigned long index = __kuid_val(uid);
+	unsigned long mine;
+	void *entry, *old;
+	int err = -EUSERS;
+
+	xa_lock_bh(&sn->users);
+	entry = xa_load(&sn->users, index);
+	mine = entry ? xa_to_value(entry) : 0;
+	if (sn->conns >= READ_ONCE(sn->max_conns) ||
+	    mine >= READ_ONCE(sn->max_conns_user))
+		goto out;
+	old = __xa_store(&sn->users, index, xa_mk_value(mine + 1), GFP_ATOMIC);
+	err = xa_err(old);
+	if (!err)
+		sn->conns++;
+out:
+	xa_unlock_bh(&sn->users);
+	return err;
+}
+
+void sdp_net_uncharge(struct sdp_net *sn, kuid_t uid)
+{
+	unsigned long index = __kuid_val(uid);
+	unsigned long mine;
+
+	xa_lock_bh(&sn->users);
+	mine = xa_to_value(xa_load(&sn->users, index));
+	/* Neither erases nor overwrites allocate: the entry exists. */
+	if (mine <= 1)
+		__xa_erase(&sn->users, index);
+	else
+		__xa_store(&sn->users, index, xa_mk_value(mine - 1), GFP_ATOMIC);
+	sn->conns--;
+	xa_unlock_bh(&sn->users);
+}
+
+static const struct {
+	const char *name;
+	const char *help;
+} sdp_counter_names[SDP_CNT_MAX] = {
+#define SDP_COUNTER_NAME(sym, name, help) { name, help },
+	SDP_COUNTERS(SDP_COUNTER_NAME)
+#undef SDP_COUNTER_NAME
+};
+
+static int sdp_net_show(struct seq_file *seq, void *unused)
+{
+	struct sdp_net *sn = sdp_net(seq_file_single_net(seq));
+	int cpu, i;
+
+	seq_printf(seq, "%-28s %20u  %s\n", "conns", READ_ONCE(sn->conns),
+		   "connections now");
+	for (i = 0; i < SDP_CNT_MAX; i++) {
+		u64 sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += per_cpu_ptr(sn->counters, cpu)[i];
+		seq_printf(seq, "%-28s %20llu  %s\n", sdp_counter_names[i].name,
+			   sum, sdp_counter_names[i].help);
+	}
+	return 0;
+}
+
+static int __net_init sdp_net_enter(struct net *net)
+{
+	struct sdp_net *sn = sdp_net(net);
+
+#define SDP_TUNABLE_SET(field, def, min, max, help) sn->field = (def);
+	SDP_TUNABLES(SDP_TUNABLE_SET)
+#undef SDP_TUNABLE_SET
+	xa_init_flags(&sn->users, XA_FLAGS_LOCK_BH);
+	spin_lock_init(&sn->list_lock);
+	INIT_LIST_HEAD(&sn->conn_list);
+	INIT_LIST_HEAD(&sn->listen_list);
+	sn->counters = __alloc_percpu(sizeof(u64) * SDP_CNT_MAX, sizeof(u64));
+	if (!sn->counters)
+		return -ENOMEM;
+	if (!proc_create_net_single("sdpstat", 0444, net->proc_net,
+				    sdp_net_show, NULL)) {
+		free_percpu(sn->counters);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void __net_exit sdp_net_leave(struct net *net)
+{
+	struct sdp_net *sn = sdp_net(net);
+
+	remove_proc_entry("sdpstat", net->proc_net);
+	WARN_ON_ONCE(!list_empty(&sn->conn_list));
+	WARN_ON_ONCE(!list_empty(&sn->listen_list));
+	xa_destroy(&sn->users);
+	free_percpu(sn->counters);
+}
+
+static struct pernet_operations sdp_net_ops = {
+	.init	= sdp_net_enter,
+	.exit	= sdp_net_leave,
+	.id	= &sdp_net_id,
+	.size	= sizeof(struct sdp_net),
+};
+
+int __init sdp_net_init(void)
+{
+	return register_pernet_subsys(&sdp_net_ops);
+}
+
+void sdp_net_exit(void)
+{
+	unregister_pernet_subsys(&sdp_net_ops);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What belongs to a network namespace: counters, tunables, limits, and the
+ * list of connections that tools are shown.
+ *
+ * One list yields enum, name and help of every counter, another of every
+ * tunable, so that kernel and tools cannot disagree.
+ */
+#ifndef _SDP_NET_H
+#define _SDP_NET_H
+
+#include <linux/list.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+/* X(enum, name, help) */
+#define SDP_COUNTERS(X) \
+	X(CONNECT,	"connect",	"connections opened from here over SDP") \
+	X(ACCEPT,	"accept",	"connections that arrived over SDP and were admitted") \
+	X(CONNECT_FAIL,	"connect_fail",	"attempts to open a connection over SDP that failed") \
+	X(FALLBACK,	"fallback",	"of these, taken over by TCP") \
+	X(REJECT_HELLO,	"reject_hello",	"requests refused: Hello not valid") \
+	X(REJECT_PATH,	"reject_path",	"requests refused: addresses are not those of the path") \
+	X(REJECT_LISTENER, "reject_listener", "requests refused: nobody listens") \
+	X(REJECT_BACKLOG, "reject_backlog", "requests refused: backlog full") \
+	X(REJECT_LIMIT,	"reject_limit",	"requests refused: too many connections or no memory") \
+	X(TCP_ACCEPT,	"tcp_accept",	"plain TCP clients accepted by an SDP listener") \
+	X(TCP_RESET,	"tcp_reset",	"plain TCP clients reset by an SDP listener") \
+	X(BYTES_SENT,	"bytes_sent",	"user bytes posted") \
+	X(BYTES_RECEIVED, "bytes_received", "user bytes arrived") \
+	X(MSGS_SENT,	"msgs_sent",	"messages posted, all kinds") \
+	X(MSGS_RECEIVED, "msgs_received", "messages arrived, all kinds") \
+	X(CREDIT_UPDATES, "credit_updates", "empty Data messages posted to tell of new buffers") \
+	X(CREDIT_WAITS,	"credit_waits",	"times that data had to wait for credits") \
+	X(SRC_AVAIL,	"src_avail",	"SrcAvail messages arrived") \
+	X(SENDSM,	"sendsm",	"SendSm messages posted") \
+	X(PROTO_ERRORS,	"proto_errors",	"connections ended because the peer broke the protocol") \
+	X(RESETS,	"resets",	"connections reset by the peer or lost") \
+	X(ABORTS,	"aborts",	"connections reset by this side") \
+	X(DEVICE_GONE,	"device_gone",	"connections lost with their RDMA device") \
+	X(NO_BUFFER,	"no_buffer",	"receive buffers that could not be allocated") \
+	X(WAKE_CALLER,	"wake_caller",	"completion events that woke a caller who waits") \
+	X(WAKE_WORKER,	"wake_worker",	"completion events that queued the worker")
+
+enum sdp_counter {
+#define SDP_COUNTER_ENUM(sym, name, help) SDP_CNT_##sym,
+	SDP_COUNTERS(SDP_COUNTER_ENUM)
+#undef SDP_COUNTER_ENUM
+	SDP_CNT_MAX
+};
+
+/* X(field, default, min, max, help); the sysctl is net.sdp.<field> */
+#define SDP_TUNABLES(X) \
+	X(enable,	1, 0, 1, "0: no new connection goes by SDP") \
+	X(fallback,	0, 0, 1, "1: sockets of family 27 and protocol 257 may use TCP") \
+	X(connect_timeout, 2000, 10, 600000, "ms until an attempt over SDP is given up") \
+	X(fin_timeout,	60000, 100, 600000, "ms that a closed connection waits for the peer's DisConn") \
+	X(max_conns,	65536, 0, 16777216, "connections of the namespace") \
+	X(max_conns_user, 65536, 0, 16777216, "connections of one user in the namespace") \
+	X(rcvbuf_size,	16384, 4096, 32768, "bytes of one receive buffer, with 16 of header; whole pages") \
+	X(rcvbuf_count,	63, 4, 63, "receive buffers that a connection may grow to") \
+	X(sndbuf_bytes,	262144, 4096, 16777216, "bytes queued or under way unless SO_SNDBUF says otherwise")
+
+struct sdp_net {
+#define SDP_TUNABLE_FIELD(field, def, min, max, help) unsigned int field;
+	SDP_TUNABLES(SDP_TUNABLE_FIELD)
+#undef SDP_TUNABLE_FIELD
+	struct ctl_table_header *ctl;	/* sdp_sysctl.c */
+
+	u64 __percpu *counters;		/* SDP_CNT_MAX of them */
+
+	/* Limits: how many connections, and of whom (index uid, value count). */
+	struct xarray users;		/* its lock guards conns too */
+	unsigned int conns;
+
+	/* For tools: all connections, and all listening sockets. */
+	spinlock_t list_lock;		/* softirq-safe, leaf */
+	struct list_head conn_list;
+	struct list_head listen_list;
+};
+
+extern unsigned int sdp_net_id;
+
+/**
+ * sdp_net() - ours of a network namespace
+ * @net: the namespace, referenced
+ *
+ * Context: any.
+ * Return: its object; lives as long as the namespace.
+ */
+struct sdp_net *sdp_net(const struct net *net);
+
+/**
+ * sdp_count() - add to a counter
+ * @sn: namespace
+ * @counter: which
+ * @n: how much
+ *
+ * Context: any, also with interrupts off.
+ */
+static inline void sdp_count(struct sdp_net *sn, enum sdp_counter counter,
+			     u64 n)
+{
+	this_cpu_add(sn->counters[counter], n);
+}
+
+/**
+ * sdp_net_charge() - take a place under max_conns and max_conns_user
+ * @sn: namespace
+ * @uid: whose connection it is
+ *
+ * Context: any but hard interrupt.
+ * Return: 0, -EUSERS when a limit is reached, -ENOMEM.
+ */
+int sdp_net_charge(struct sdp_net *sn, kuid_t uid);
+
+/**
+ * sdp_net_uncharge() - give the place back
+ * @sn: namespace
+ * @uid: as charged
+ *
+ * Context: any but hard interrupt.
+ */
+void sdp_net_uncharge(struct sdp_net *sn, kuid_t uid);
+
+/**
+ * sdp_net_init() - register the per-namespace objects and /proc/net/sdpstat
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int sdp_net_init(void);
+
+/**
+ * sdp_net_exit() - undo sdp_net_init(); no connection is left
+ *
+ * Context: process.
+ */
+void sdp_net_exit(void);
+
+#endif

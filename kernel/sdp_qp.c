@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs: made, posted to, destroyed.
+ *
+ * One receive or send is one scatter entry: header and payload lie side by
+ * side.  Memory is mapped by the caller and named by the protection domain's
+ * own local key; no key that a peer could use is ever made here.
+ *
+ * Destruction needs no drain: the owner keeps lists of what is posted, and
+ * once ib_destroy_qp() has returned the device can touch none of it.
+ */
+#include <linux/slab.h>
+#include "sdp_qp.h"
+
+static atomic_t sdp_qp_vector = ATOMIC_INIT(0);
+
+static struct ib_cq *sdp_qp_create_cq(struct sdp_dev *dev, u32 entries,
+				      ib_comp_handler handler, void *ctx)
+{
+	struct ib_cq_init_attr attr = {
+		.cqe		= entries,
+		.comp_vector	= (unsigned int)atomic_inc_return(&sdp_qp_vector) %
+				  max(dev->ib->num_comp_vectors, 1),
+	};
+
+	return ib_create_cq(dev->ib, handler, NULL, ctx, &attr);
+}
+
+int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
+		  const struct sdp_qp_init *init)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler	= init->qp_event,
+		.qp_context	= init->ctx,
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.qp_type	= IB_QPT_RC,
+		.cap = {
+			.max_send_wr	= min(init->sq_size, dev->max_wr),
+			.max_recv_wr	= min(init->rq_size, dev->max_wr),
+			.max_send_sge	= 1,
+			.max_recv_sge	= 1,
+		},
+	};
+	int err;
+
+	kref_get(&dev->ref);
+	qp->dev = dev;
+	qp->sq_size = attr.cap.max_send_wr;
+	qp->rq_size = attr.cap.max_recv_wr;
+	qp->recv_cq = sdp_qp_create_cq(dev, qp->rq_size + 1, init->recv_event,
+				       init->ctx);
+	if (IS_ERR(qp->recv_cq)) {
+		err = PTR_ERR(qp->recv_cq);
+		qp->recv_cq = NULL;
+		goto fail;
+	}
+	qp->send_cq = sdp_qp_create_cq(dev, qp->sq_size + 1, init->send_event,
+				       init->ctx);
+	if (IS_ERR(qp->send_cq)) {
+		err = PTR_ERR(qp->send_cq);
+		qp->send_cq = NULL;
+		goto fail;
+	}
+	attr.recv_cq = qp->recv_cq;
+	attr.send_cq = qp->send_cq;
+	qp->qp = ib_create_qp(dev->pd, &attr);
+	if (IS_ERR(qp->qp)) {
+		err = PTR_ERR(qp->qp);
+		qp->qp = NULL;
+		goto fail;
+	}
+	return 0;
+fail:
+	sdp_qp_destroy(qp);
+	return err;
+}
+
+void sdp_qp_destroy(struct sdp_qp *qp)
+{
+	if (qp->qp)
+		ib_destroy_qp(qp->qp);
+	if (qp->send_cq)
+		ib_destroy_cq(qp->send_cq);
+	if (qp->recv_cq)
+		ib_destroy_cq(qp->recv_cq);
+	if (qp->dev)
+		sdp_dev_put(qp->dev);
+	memset(qp, 0, sizeof(*qp));
+}
+
+int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
+		     bool signalled)
+{
+	struct ib_sge sge = {
+		.addr	= dma,
+		.length	= bytes,
+		.lkey	= qp->dev->pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.wr_id		= (uintptr_t)cookie,
+		.sg_list	= &sge,
+		.num_sge	= 1,
+		.opcode		= IB_WR_SEND,
+		.send_flags	= signalled ? IB_SEND_SIGNALED : 0,
+	};
+
+	return ib_post_send(qp->qp, &wr, NULL);
+}
+
+int sdp_qp_post_recv(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie)
+{
+	struct ib_sge sge = {
+		.addr	= dma,
+		.length	= bytes,
+		.lkey	= qp->dev->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr wr = {
+		.wr_id		= (uintptr_t)cookie,
+		.sg_list	= &sge,
+		.num_sge	= 1,
+	};
+
+	return ib_post_recv(qp->qp, &wr, NULL);
+}

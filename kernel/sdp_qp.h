@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A queue pair with its two completion queues, and posting on it.
+ *
+ * Two queues, since they are wanted at different times: receives wake a
+ * reader, while send completions only give memory back, and nobody should be
+ * woken for that unless he waits for it.
+ */
+#ifndef _SDP_QP_H
+#define _SDP_QP_H
+
+#include "sdp_dev.h"
+
+struct sdp_qp {
+	struct sdp_dev *dev;	/* holds a reference */
+	struct ib_qp *qp;
+	struct ib_cq *recv_cq;
+	struct ib_cq *send_cq;
+	u16 sq_size;		/* requests that may be posted */
+	u16 rq_size;
+};
+
+/* Handlers run in any context, with interrupts off: they may only wake. */
+struct sdp_qp_init {
+	u16 sq_size;		/* 2^n - 1 fits the rings best */
+	u16 rq_size;
+	ib_comp_handler recv_event;
+	ib_comp_handler send_event;
+	void (*qp_event)(struct ib_event *event, void *ctx);
+	void *ctx;		/* handed to all three */
+};
+
+/**
+ * sdp_qp_create() - make the queue pair and move it to no state yet
+ * @qp: zeroed
+ * @dev: the device; @qp takes a reference of its own
+ * @init: sizes and handlers
+ *
+ * Context: process; sleeps.
+ * Return: 0 or a negative errno; nothing is left behind on errors.
+ */
+int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
+		  const struct sdp_qp_init *init);
+
+/**
+ * sdp_qp_destroy() - destroy the queue pair, then its completion queues
+ * @qp: from sdp_qp_create(), or zeroed
+ *
+ * The device touches no buffer after this; completions not polled are gone.
+ * The caller has made sure that nobody posts or polls any more.
+ *
+ * Context: process; sleeps.
+ */
+void sdp_qp_destroy(struct sdp_qp *qp);
+
+/**
+ * sdp_qp_post_send() - post one Send
+ * @qp: in RTS
+ * @dma: mapped address of the message
+ * @bytes: its length
+ * @cookie: comes back in the completion's wr_id
+ * @signalled: a completion is wanted; it speaks for all sends before it
+ *
+ * Context: any but hard interrupt; the caller's lock orders the messages.
+ * Return: 0 or a negative errno.
+ */
+int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
+		     bool signalled);
+
+/**
+ * sdp_qp_post_recv() - post one receive buffer
+ * @qp: in INIT or later
+ * @dma: mapped address
+ * @bytes: its size
+ * @cookie: comes back in the completion's wr_id
+ *
+ * Context: any but hard interrupt.
+ * Return: 0 or a negative errno.
+ */
+int sdp_qp_post_recv(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie);
+
+/**
+ * sdp_qp_arm() - ask for an event at the next completion
+ * @cq: one of the queues
+ *
+ * Context: any but hard interrupt, and not the queue's own handler.
+ * Return: true if completions are already there: poll again.
+ */
+static inline bool sdp_qp_arm(struct ib_cq *cq)
+{
+	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
+				    IB_CQ_REPORT_MISSED_EVENTS) > 0;
+}
+
+#endif

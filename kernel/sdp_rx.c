@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What arrives: decode, account, dispatch.
+ *
+ * One holder of rx.poll takes completions in the order of the stream.  For
+ * each: the status first, only then the bytes; sdp_wire_get() refuses what is
+ * malformed, sdp_flow_heard() accounts it, sdp_mode_heard() says what it means,
+ * the last two under tx.lock since the next header we write answers for them.
+ * The verdict is carried out here.  What wakes others (data, end of stream,
+ * errors, credits) is collected and told once per batch.
+ *
+ * The queue is armed at the end of every poll, since a connection that nobody
+ * reads must still hear of credits, DisConn and errors.  Arming comes after
+ * clearing SDP_CONN_FIRED_RECV, and the queue is polled again if it was not
+ * empty when armed: no event is lost.
+ */
+#include <linux/sched/signal.h>
+#include "sdp_ring.h"
+#include "sdp_rx.h"
+#include "sdp_trace.h"
+#include "sdp_tx.h"
+
+/* Completions taken in one go before the worker is left with the rest. */
+enum { SDP_RX_BUDGET = 256 };
+
+int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
+{
+	LIST_HEAD(none);
+	int posted;
+
+	conn->rx.max = min(conn->rx.max, rq_size);
+	spin_lock_bh(&conn->tx.lock);
+	sdp_flow_init(&conn->tx.flow, 0, 0);
+	spin_unlock_bh(&conn->tx.lock);
+	posted = sdp_ring_post(conn, &none);
+	return posted < SDP_WIRE_CREDITS_MIN ? -ENOMEM : posted;
+}
+
+static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
+			   const struct sdp_wire_msg *msg)
+{
+	buf->left = sdp_wire_payload(msg);
+	buf->off = msg->len - buf->left;
+	spin_lock_bh(&conn->rx.lock);
+	list_add_tail(&buf->node, &conn->rx.queue);
+	conn->rx.inq += buf->left;
+	spin_unlock_bh(&conn->rx.lock);
+	conn->rx.bytes += buf->left;
+	conn->rx.data = true;
+	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, buf->left);
+}
+
+/* Account the message and ask what it means. */
+static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
+{
+	int heard;
+
+	spin_lock_bh(&conn->tx.lock);
+	heard = sdp_flow_heard(&conn->tx.flow, msg);
+	if (!heard)
+		heard = sdp_mode_heard(&conn->tx.mode, msg);
+	if (heard > 0) {
+		if (heard & SDP_HEARD_SENDSM)
+			conn->tx.ctl |= SDP_CTL_SENDSM;
+		if (heard & SDP_HEARD_RCVBUF_ACK)
+			conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
+		if (heard & SDP_HEARD_SUSP_ACK)
+			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return heard;
+}
+
+void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
+		    int status)
+{
+	enum sdp_wire_verdict verdict;
+	struct sdp_wire_msg msg;
+	int heard;
+
+	trace_sdp_recv_done(conn->id, bytes, status);
+	list_add_tail(&buf->node, &conn->rx.idle);
+	if (status) {
+		conn->rx.lost = true;
+		return;
+	}
+	if (conn->rx.fail || conn->rx.reset)
+		return;		/* nothing after an error counts */
+	if (sdp_conn_state(conn) == SDP_SYN_RECV)
+		conn->xp->established(conn);	/* faster than the RTU */
+	conn->rx.msgs++;
+	sdp_count(conn->sn, SDP_CNT_MSGS_RECEIVED, 1);
+	verdict = sdp_wire_get(&msg, sdp_buf_addr(buf), bytes);
+	if (verdict != SDP_WIRE_OK) {
+		trace_sdp_fail(conn->id, -EPROTO, sdp_wire_verdict_name(verdict));
+		conn->rx.fail = -EPROTO;
+		return;
+	}
+	trace_sdp_heard(conn->id, msg.mid, msg.flags, msg.bufs, msg.len,
+			msg.mseq, msg.mseq_ack);
+	if (msg.mid == SDP_MID_SRC_AVAIL)
+		sdp_count(conn->sn, SDP_CNT_SRC_AVAIL, 1);
+	heard = sdp_rx_heard(conn, &msg);
+	if (heard < 0) {
+		conn->rx.fail = heard;
+		return;
+	}
+	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg)) {
+		list_del_init(&buf->node);
+		sdp_rx_deliver(conn, buf, &msg);
+	}
+	if (heard & SDP_HEARD_FIN)
+		conn->rx.fin = true;
+	if (heard & SDP_HEARD_RESET)
+		conn->rx.reset = true;
+}
+
+/* Tell what the batch brought; rx.poll held. */
+static void sdp_rx_settle(struct sdp_conn *conn)
+{
+	bool data = conn->rx.data;
+
+	conn->rx.data = false;
+	if (!list_empty(&conn->rx.idle))
+		sdp_ring_post(conn, &conn->rx.idle);
+	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
+		sdp_conn_event(conn, SDP_EV_FIN_HEARD);
+		data = true;
+	}
+	if (data)
+		sdp_conn_data_ready(conn);
+	if (conn->rx.reset) {
+		sdp_conn_event(conn, SDP_EV_ABORT_HEARD);
+	} else if (conn->rx.fail) {
+		if (conn->rx.fail == -EPROTO)
+			sdp_count(conn->sn, SDP_CNT_PROTO_ERRORS, 1);
+		sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "received");
+	} else if (conn->rx.lost) {
+		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "receive");
+	}
+}
+
+/* Poll to the end and arm; false if the budget ran out. */
+static bool sdp_rx_drain(struct sdp_conn *conn)
+{
+	int budget = SDP_RX_BUDGET;
+	int n;
+
+	lockdep_assert_held(&conn->rx.poll);
+	do {
+		n = conn->xp->poll_recv(conn, budget);
+		budget -= n;
+		if (n) {
+			sdp_rx_settle(conn);
+			/* Credits came, or something is owed for them. */
+			sdp_tx_run(conn);
+			if (budget <= 0)
+				return false;
+			continue;
+		}
+		clear_bit(SDP_CONN_FIRED_RECV, &conn->flags);
+		smp_mb__after_atomic();
+		if (!conn->xp->arm_recv(conn))
+			return true;
+	} while (1);
+}
+
+void sdp_rx_poll(struct sdp_conn *conn)
+{
+	do {
+		bool more = false;
+
+		set_bit(SDP_CONN_AGAIN, &conn->flags);
+		smp_mb__after_atomic();
+		if (!mutex_trylock(&conn->rx.poll))
+			return;		/* its holder will see the mark */
+		clear_bit(SDP_CONN_AGAIN, &conn->flags);
+		smp_mb__after_atomic();
+		if (test_bit(SDP_CONN_OPEN, &conn->flags))
+			more = !sdp_rx_drain(conn);
+		mutex_unlock(&conn->rx.poll);
+		if (more) {
+			sdp_conn_queue_work(conn);
+			return;
+		}
+		smp_mb();	/* with the mark of who failed to get it */
+	} while (test_bit(SDP_CONN_AGAIN, &conn->flags));
+}
+
+void sdp_rx_work(struct work_struct *work)
+{
+	struct sdp_conn *conn = container_of(work, struct sdp_conn, work);
+
+	sdp_tx_run(conn);
+	sdp_rx_poll(conn);
+	sdp_conn_put(conn);
+}

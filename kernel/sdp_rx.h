@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The receive side: completions -> decode -> account -> dispatch; the ring.
+ */
+#ifndef _SDP_RX_H
+#define _SDP_RX_H
+
+#include "sdp_conn.h"
+
+/**
+ * sdp_rx_start() - make the first buffers and post them
+ * @conn: the connection; its queue pair is in INIT, nobody else knows it
+ * @rq_size: receives that may be posted
+ *
+ * Context: process.
+ * Return: how many are posted (the Bufs of our Hello or HelloAck), or
+ * -ENOMEM, or the transport's error.
+ */
+int sdp_rx_start(struct sdp_conn *conn, u16 rq_size);
+
+/**
+ * sdp_rx_poll() - take what has arrived, and ask for the next event
+ * @conn: the connection
+ *
+ * Only one at a time polls; who comes second leaves that to the first and
+ * returns.  Bounded: a peer that never stops sending is left to the worker.
+ *
+ * Context: process, no spinlock held.
+ */
+void sdp_rx_poll(struct sdp_conn *conn);
+
+/**
+ * sdp_rx_arrived() - a receive completed
+ * @conn: the connection; rx.poll held
+ * @buf: its buffer
+ * @bytes: how many arrived
+ * @status: 0, or what failed, for the trace
+ *
+ * Context: process; called by the transport's poll_recv().
+ */
+void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
+		    int status);
+
+/**
+ * sdp_rx_work() - the worker: both queues, when no caller is there
+ * @work: conn->work
+ *
+ * Context: process; drops the reference that the queued work holds.
+ */
+void sdp_rx_work(struct work_struct *work);
+
+#endif

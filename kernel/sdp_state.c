@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of section 6.2, and nothing else.
+ *
+ * It has one block per state, and a block one line per event that means
+ * something there.  What the table relies on:
+ *
+ *  - The transport empties the receive queue before it reports
+ *    SDP_EV_DREQ, since a DREQ may overtake the peer's DisConn (6.1).  So a
+ *    DREQ in FIN_WAIT_* or CLOSE_WAIT is one without both DisConns: a reset.
+ *    If a DisConn was still in the queue, the state is another by then; a
+ *    SDP_DO_DREQ that comes of it is void and the CM says so, harmlessly.
+ *  - SHUTDOWN in SYN_SENT ends the attempt, as TCP's does: nothing was
+ *    promised to anybody.  In SYN_RECV the peer may be established already, so
+ *    the close is held back (1.5): the state is FIN_WAIT_1 with the DisConn
+ *    queued, and ESTABLISHED there lets the queue go.  All that the transport
+ *    needs is not to post before that event, which is so for data too.
+ *  - REFUSED in a state with a connection is a REJ that came late; the CM has
+ *    given the connection up, there is nobody to send a DREQ to.  DREP without
+ *    a DREQ of ours is one that the CM sent for us, having found the
+ *    connection stale.
+ *  - A DREQ that cannot be sent (the CM knows no connection any more) is
+ *    answered by the transport with SDP_EV_TIMEWAIT_EXIT, so that TIME_WAIT_1
+ *    always ends.
+ *  - SDP_DO_ABORTCONN in FIN_WAIT_1, CLOSING and LAST_ACK: the DisConn may
+ *    still be queued.  Then it and the data before it are dropped and the DREQ
+ *    goes alone (6.3).
+ *  - The orphan timer belongs to close(), which knows that nobody is left; the
+ *    table starts only LAST_ACK's, which gives the first closer a short time
+ *    for its DREQ.  FIN_TIMEOUT asks for no SDP_DO_RESET: nobody would see it.
+ *  - SDP_DO_WAKE means connected.  A failed attempt is reported with its own
+ *    error by whoever noticed the failure.
+ */
+
+#include <linux/types.h>
+
+#include "sdp_state.h"
+
+/* All 0: the pair is not in the table.  Every way to SDP_CLOSED asks for
+ * SDP_DO_FREE, so no real entry looks like that.
+ */
+struct sdp_state_entry {
+	u16	next;
+	u16	todo;
+};
+
+/* How all states end that a connection can be lost in. */
+#define SDP_STATE_ENDS						\
+	[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },	\
+	[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },	\
+	[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE }, \
+	[SDP_EV_DREP] = { SDP_TIME_WAIT_2, SDP_DO_RESET },		\
+	[SDP_EV_ABORT_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_DREQ }
+
+/* A DREQ is an orderly end only if both DisConns were there. */
+#define SDP_STATE_DREQ_RESETS						\
+	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP | SDP_DO_RESET }
+#define SDP_STATE_DREQ_ENDS						\
+	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP }
+
+/* Abort before and after our DisConn has started. */
+#define SDP_STATE_ABORT							\
+	[SDP_EV_ABORT] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_DREQ }
+#define SDP_STATE_ABORT_FIN						\
+	[SDP_EV_ABORT] = { SDP_TIME_WAIT_1,				\
+			   SDP_DO_RESET | SDP_DO_ABORTCONN | SDP_DO_DREQ }
+#define SDP_STATE_FIN_TIMEOUT						\
+	[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1,			\
+				 SDP_DO_ABORTCONN | SDP_DO_DREQ }
+
+static const struct sdp_state_entry
+sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
+	[SDP_CLOSED] = {
+		[SDP_EV_CONNECT] = { SDP_SYN_SENT, 0 },
+		[SDP_EV_ACCEPT] = { SDP_SYN_RECV, 0 },
+	},
+	[SDP_SYN_SENT] = {
+		[SDP_EV_ESTABLISHED] = { SDP_ESTABLISHED, SDP_DO_WAKE },
+		[SDP_EV_SHUTDOWN] = { SDP_CLOSED, SDP_DO_FREE },
+		[SDP_EV_ABORT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },
+		[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_FREE },
+		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },
+		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
+	},
+	[SDP_SYN_RECV] = {
+		[SDP_EV_ESTABLISHED] = { SDP_ESTABLISHED, SDP_DO_WAKE },
+		[SDP_EV_SHUTDOWN] = { SDP_FIN_WAIT_1, SDP_DO_DISCONN },
+		/* No RTU yet: the CM sends a REJ when its id goes. */
+		[SDP_EV_ABORT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },
+		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_ENDS,
+	},
+	[SDP_ESTABLISHED] = {
+		[SDP_EV_SHUTDOWN] = { SDP_FIN_WAIT_1, SDP_DO_DISCONN },
+		[SDP_EV_FIN_HEARD] = { SDP_CLOSE_WAIT, SDP_DO_EOF },
+		SDP_STATE_ABORT,
+		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_ENDS,
+	},
+	[SDP_FIN_WAIT_1] = {
+		[SDP_EV_ESTABLISHED] = { SDP_FIN_WAIT_1, SDP_DO_WAKE },
+		[SDP_EV_FIN_SENT] = { SDP_FIN_WAIT_2, 0 },
+		[SDP_EV_FIN_HEARD] = { SDP_CLOSING, SDP_DO_EOF },
+		SDP_STATE_ABORT_FIN,
+		SDP_STATE_FIN_TIMEOUT,
+		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_ENDS,
+	},
+	[SDP_FIN_WAIT_2] = {
+		/* The first closer sends the DREQ. */
+		[SDP_EV_FIN_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_EOF | SDP_DO_DREQ },
+		SDP_STATE_ABORT_FIN,
+		SDP_STATE_FIN_TIMEOUT,
+		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_ENDS,
+	},
+	[SDP_CLOSING] = {
+		[SDP_EV_FIN_SENT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
+		SDP_STATE_ABORT_FIN,
+		SDP_STATE_FIN_TIMEOUT,
+		SDP_STATE_DREQ_ENDS,
+		SDP_STATE_ENDS,
+	},
+	[SDP_CLOSE_WAIT] = {
+		[SDP_EV_SHUTDOWN] = { SDP_LAST_ACK, SDP_DO_DISCONN },
+		SDP_STATE_ABORT,
+		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_ENDS,
+	},
+	[SDP_LAST_ACK] = {
+		[SDP_EV_FIN_SENT] = { SDP_LAST_ACK, SDP_DO_TIMER },
+		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
+		SDP_STATE_ABORT_FIN,
+		SDP_STATE_DREQ_ENDS,
+		SDP_STATE_ENDS,
+	},
+	/* What the user is to see has been said on the way here. */
+	[SDP_TIME_WAIT_1] = {
+		[SDP_EV_DREP] = { SDP_TIME_WAIT_2, 0 },
+		SDP_STATE_DREQ_ENDS,
+		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
+		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_FREE },
+	},
+	[SDP_TIME_WAIT_2] = {
+		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
+		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_FREE },
+	},
+};
+
+unsigned int sdp_state_next(enum sdp_state *state, enum sdp_event event)
+{
+	const struct sdp_state_entry *entry = &sdp_state_table[*state][event];
+
+	if (!entry->next && !entry->todo)
+		return 0;
+	*state = entry->next;
+	return entry->todo;
+}
+
+const char *sdp_state_name(enum sdp_state state)
+{
+	static const char * const names[SDP_STATE_COUNT] = {
+		[SDP_CLOSED]		= "CLOSED",
+		[SDP_SYN_SENT]		= "SYN_SENT",
+		[SDP_SYN_RECV]		= "SYN_RECV",
+		[SDP_ESTABLISHED]	= "ESTABLISHED",
+		[SDP_FIN_WAIT_1]	= "FIN_WAIT_1",
+		[SDP_FIN_WAIT_2]	= "FIN_WAIT_2",
+		[SDP_CLOSING]		= "CLOSING",
+		[SDP_CLOSE_WAIT]	= "CLOSE_WAIT",
+		[SDP_LAST_ACK]		= "LAST_ACK",
+		[SDP_TIME_WAIT_1]	= "TIME_WAIT_1",
+		[SDP_TIME_WAIT_2]	= "TIME_WAIT_2",
+	};
+
+	if ((unsigned int)state >= SDP_STATE_COUNT)
+		return "?";
+	return names[state];
+}
+
+bool sdp_state_may_send(enum sdp_state state)
+{
+	return state == SDP_SYN_SENT || state == SDP_SYN_RECV ||
+	       state == SDP_ESTABLISHED || state == SDP_CLOSE_WAIT;
+}

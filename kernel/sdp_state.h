@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The states of a connection as one table (protocol text, section 6.2):
+ * (state, event) gives the next state and what has to be done on the way.
+ *
+ * The names are TCP's where TCP has the state.  A pair that is not in the table
+ * leaves the state as it is and asks for nothing: a late event is no error.
+ *
+ * Pure: KUnit and the user-space tests compile this file as it stands.
+ */
+#ifndef _SDP_STATE_H
+#define _SDP_STATE_H
+
+#include <linux/types.h>
+
+enum sdp_state {
+	SDP_CLOSED,
+	SDP_SYN_SENT,		/* Hello sent */
+	SDP_SYN_RECV,		/* HelloAck sent, neither RTU nor message seen */
+	SDP_ESTABLISHED,
+	SDP_FIN_WAIT_1,		/* own DisConn queued or posted, not completed */
+	SDP_FIN_WAIT_2,		/* own DisConn completed */
+	SDP_CLOSING,		/* both DisConns under way, own not completed */
+	SDP_CLOSE_WAIT,		/* peer's DisConn heard */
+	SDP_LAST_ACK,		/* then own DisConn queued, or completed */
+	SDP_TIME_WAIT_1,	/* DREQ sent */
+	SDP_TIME_WAIT_2,	/* DREQ and DREP done: the CM's time wait */
+	SDP_STATE_COUNT
+};
+
+enum sdp_event {
+	SDP_EV_CONNECT,		/* we send a Hello */
+	SDP_EV_ACCEPT,		/* we send a HelloAck */
+	SDP_EV_ESTABLISHED,	/* REP, RTU or the first message */
+	SDP_EV_SHUTDOWN,	/* SHUT_WR or an orderly close() */
+	SDP_EV_FIN_SENT,	/* own DisConn completed */
+	SDP_EV_FIN_HEARD,	/* peer's DisConn heard */
+	SDP_EV_ABORT_HEARD,	/* AbortConn heard */
+	SDP_EV_DREQ,		/* DREQ heard */
+	SDP_EV_DREP,		/* DREP heard, or the DREQ timed out */
+	SDP_EV_ABORT,		/* we abort: linger 0, unread data, protocol error */
+	SDP_EV_REFUSED,		/* REJ, CM time-out, bad HelloAck */
+	SDP_EV_TIMEWAIT_EXIT,	/* the CM's time wait is over */
+	SDP_EV_LOST,		/* device removed or QP in error */
+	SDP_EV_FIN_TIMEOUT,	/* orphan or LAST_ACK timer */
+	SDP_EVENT_COUNT
+};
+
+/* What has to be done when the table says so; bits. */
+enum sdp_state_action {
+	SDP_DO_DISCONN	= 0x01,	/* queue DisConn behind the data */
+	SDP_DO_DREQ	= 0x02,	/* send DREQ */
+	SDP_DO_DREP	= 0x04,	/* send DREP */
+	SDP_DO_EOF	= 0x08,	/* the reader sees end of file after the data */
+	SDP_DO_RESET	= 0x10,	/* the user sees ECONNRESET, or EPIPE after EOF */
+	SDP_DO_WAKE	= 0x20,	/* connected: wake the connector or the acceptor */
+	SDP_DO_ABORTCONN = 0x40, /* DisConn has gone out: AbortConn before DREQ (6.3) */
+	SDP_DO_TIMER	= 0x80,	/* start the timer that gives SDP_EV_FIN_TIMEOUT */
+	SDP_DO_FREE	= 0x100, /* QP, CM id and buffers may go */
+};
+
+/**
+ * sdp_state_next() - look an event up
+ * @state: the current state; replaced by the next one
+ * @event: what happened
+ *
+ * Context: the lock that guards @state; pure.
+ * Return: bits of enum sdp_state_action; 0 if there is nothing to do.
+ */
+unsigned int sdp_state_next(enum sdp_state *state, enum sdp_event event);
+
+/**
+ * sdp_state_name() - a state in words
+ * @state: any value
+ *
+ * Context: any; pure.
+ * Return: a constant string ("ESTABLISHED"), "?" for no state.
+ */
+const char *sdp_state_name(enum sdp_state state);
+
+/**
+ * sdp_state_may_send() - may user data still be queued?
+ * @state: the current state
+ *
+ * Context: any; pure.
+ * Return: true in SYN_SENT, SYN_RECV (queued until established), ESTABLISHED
+ * and CLOSE_WAIT.
+ */
+bool sdp_state_may_send(enum sdp_state state);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The data path speaks in trace points, not in the log.
+ *
+ * One event per post, completion, credit decision and state change.  Each
+ * carries the connection's id, and a message its MSeq, so that a post and its
+ * completion can be joined.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM sdp
+
+#if !defined(_SDP_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _SDP_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#define sdp_show_mid(mid)						\
+	__print_symbolic(mid,						\
+		{ 0x00, "Hello" }, { 0x01, "HelloAck" },		\
+		{ 0x02, "DisConn" }, { 0x03, "AbortConn" },		\
+		{ 0x04, "SendSm" }, { 0x05, "RdmaWrCompl" },		\
+		{ 0x06, "RdmaRdCompl" }, { 0x07, "ModeChange" },	\
+		{ 0x08, "SrcAvailCancel" }, { 0x09, "SinkAvailCancel" }, \
+		{ 0x0a, "SinkCancelAck" }, { 0x0b, "ChRcvBuf" },	\
+		{ 0x0c, "ChRcvBufAck" }, { 0x0d, "SuspComm" },		\
+		{ 0x0e, "SuspCommAck" }, { 0xfd, "SinkAvail" },		\
+		{ 0xfe, "SrcAvail" }, { 0xff, "Data" })
+
+DECLARE_EVENT_CLASS(sdp_msg_class,
+	TP_PROTO(u32 id, u8 mid, u8 flags, u16 bufs, u32 len, u32 mseq,
+		 u32 mseq_ack),
+	TP_ARGS(id, mid, flags, bufs, len, mseq, mseq_ack),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u8, mid)
+		__field(u8, flags)
+		__field(u16, bufs)
+		__field(u32, len)
+		__field(u32, mseq)
+		__field(u32, mseq_ack)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->mid = mid;
+		__entry->flags = flags;
+		__entry->bufs = bufs;
+		__entry->len = len;
+		__entry->mseq = mseq;
+		__entry->mseq_ack = mseq_ack;
+	),
+	TP_printk("conn=%u %s flags=0x%02x bufs=%u len=%u mseq=%u ack=%u",
+		  __entry->id, sdp_show_mid(__entry->mid), __entry->flags,
+		  __entry->bufs, __entry->len, __entry->mseq,
+		  __entry->mseq_ack)
+);
+
+/* A message is handed to the transport. */
+DEFINE_EVENT(sdp_msg_class, sdp_post,
+	TP_PROTO(u32 id, u8 mid, u8 flags, u16 bufs, u32 len, u32 mseq,
+		 u32 mseq_ack),
+	TP_ARGS(id, mid, flags, bufs, len, mseq, mseq_ack));
+
+/* A message arrived and passed its checks. */
+DEFINE_EVENT(sdp_msg_class, sdp_heard,
+	TP_PROTO(u32 id, u8 mid, u8 flags, u16 bufs, u32 len, u32 mseq,
+		 u32 mseq_ack),
+	TP_ARGS(id, mid, flags, bufs, len, mseq, mseq_ack));
+
+/* A send completed; status is an enum ib_wc_status for verbs. */
+TRACE_EVENT(sdp_send_done,
+	TP_PROTO(u32 id, u8 mid, u32 mseq, int status),
+	TP_ARGS(id, mid, mseq, status),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u8, mid)
+		__field(u32, mseq)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->mid = mid;
+		__entry->mseq = mseq;
+		__entry->status = status;
+	),
+	TP_printk("conn=%u %s mseq=%u status=%d", __entry->id,
+		  sdp_show_mid(__entry->mid), __entry->mseq, __entry->status)
+);
+
+/* A receive completed; status is an enum ib_wc_status for verbs. */
+TRACE_EVENT(sdp_recv_done,
+	TP_PROTO(u32 id, u32 bytes, int status),
+	TP_ARGS(id, bytes, status),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, bytes)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		__entry->status = status;
+	),
+	TP_printk("conn=%u bytes=%u status=%d", __entry->id, __entry->bytes,
+		  __entry->status)
+);
+
+/* Receive buffers were posted: how many, and how many there are now. */
+TRACE_EVENT(sdp_post_recv,
+	TP_PROTO(u32 id, u32 count, u32 posted),
+	TP_ARGS(id, count, posted),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, count)
+		__field(u32, posted)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->count = count;
+		__entry->posted = posted;
+	),
+	TP_printk("conn=%u count=%u posted=%u", __entry->id, __entry->count,
+		  __entry->posted)
+);
+
+/* What the credits allowed: the next message goes, or it waits. */
+TRACE_EVENT(sdp_credit,
+	TP_PROTO(u32 id, u8 mid, u32 credits, bool go),
+	TP_ARGS(id, mid, credits, go),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u8, mid)
+		__field(u32, credits)
+		__field(bool, go)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->mid = mid;
+		__entry->credits = credits;
+		__entry->go = go;
+	),
+	TP_printk("conn=%u %s credits=%u %s", __entry->id,
+		  sdp_show_mid(__entry->mid), __entry->credits,
+		  __entry->go ? "go" : "wait")
+);
+
+TRACE_EVENT(sdp_state,
+	TP_PROTO(u32 id, const char *from, const char *to, int event,
+		 unsigned int actions),
+	TP_ARGS(id, from, to, event, actions),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__string(from, from)
+		__string(to, to)
+		__field(int, event)
+		__field(unsigned int, actions)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		sdp_assign_str(from, from);
+		sdp_assign_str(to, to);
+		__entry->event = event;
+		__entry->actions = actions;
+	),
+	TP_printk("conn=%u %s -> %s event=%d actions=0x%x", __entry->id,
+		  __get_str(from), __get_str(to), __entry->event,
+		  __entry->actions)
+);
+
+/* A connection ends by an error: errno and the place that found it. */
+TRACE_EVENT(sdp_fail,
+	TP_PROTO(u32 id, int err, const char *why),
+	TP_ARGS(id, err, why),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(int, err)
+		__string(why, why)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->err = err;
+		sdp_assign_str(why, why);
+	),
+	TP_printk("conn=%u err=%d %s", __entry->id, __entry->err,
+		  __get_str(why))
+);
+
+/* An event of the connection manager. */
+TRACE_EVENT(sdp_cm,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__string(what, what)
+		__field(int, value)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		sdp_assign_str(what, what);
+		__entry->value = value;
+	),
+	TP_printk("conn=%u %s %d", __entry->id, __get_str(what),
+		  __entry->value)
+);
+
+/* connect() will not be SDP: the reason, and whether TCP takes over. */
+TRACE_EVENT(sdp_fallback,
+	TP_PROTO(u32 id, const char *reason, bool tcp),
+	TP_ARGS(id, reason, tcp),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__string(reason, reason)
+		__field(bool, tcp)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		sdp_assign_str(reason, reason);
+		__entry->tcp = tcp;
+	),
+	TP_printk("conn=%u reason=%s %s", __entry->id, __get_str(reason),
+		  __entry->tcp ? "tcp" : "error")
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE sdp_trace
+#include <trace/define_trace.h>

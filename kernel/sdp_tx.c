@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From a built message to the wire, and the memory back.
+ *
+ * Order of service when credits come (protocol text, 3.2): control messages
+ * first, then data, then DisConn behind the last data, and an empty Data only
+ * if nothing else went that told the peer of new buffers.  The header is
+ * written here, at the last moment: Bufs, MSeq and MSeqAck are one snapshot
+ * under tx.lock, and posting under the same lock keeps their order.
+ *
+ * Completions.  A send completion gives memory back and nothing more, so its
+ * queue is not armed unless somebody needs the event: a writer who waits for
+ * room, a DisConn or AbortConn under way, messages that wait for a place in
+ * the send queue, or more than SDP_TX_LINGER bytes that would otherwise stay
+ * behind on an idle connection.  Otherwise completions are reaped when the
+ * next message is posted.  The last message of a burst is signalled, and some
+ * in a long one; a completion retires all messages before it.
+ *
+ * Who owns a message: the caller while he fills it; tx.queue; tx.posted and
+ * the device; then it is freed.
+ */
+#include "sdp_trace.h"
+#include "sdp_tx.h"
+
+enum {
+	SDP_TX_LINGER		= 16 * 1024,	/* bytes, see above */
+	SDP_TX_REAP		= 8,		/* messages under way */
+	SDP_TX_BURST		= 8,		/* unsignalled messages in a row */
+	SDP_TX_BURST_BYTES	= 64 * 1024,
+};
+
+void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	u32 charge = SDP_LEN_BSDH + msg->payload - msg->charged;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (conn->tx.dead) {
+		conn->tx.outstanding -= msg->charged;
+		spin_unlock_bh(&conn->tx.lock);
+		sdp_msg_free(conn, msg);
+		return;
+	}
+	msg->charged += charge;
+	conn->tx.outstanding += charge;
+	list_add_tail(&msg->node, &conn->tx.queue);
+	spin_unlock_bh(&conn->tx.lock);
+}
+
+struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg = NULL;
+
+	if (list_empty_careful(&conn->tx.queue))
+		return NULL;
+	spin_lock_bh(&conn->tx.lock);
+	if (!list_empty(&conn->tx.queue)) {
+		msg = list_last_entry(&conn->tx.queue, struct sdp_msg, node);
+		if (sdp_msg_room(conn, msg))
+			list_del_init(&msg->node);
+		else
+			msg = NULL;
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return msg;
+}
+
+/* Write the header and post; a credit is known to be there. */
+static void sdp_tx_post(struct sdp_conn *conn, struct sdp_msg *msg,
+			struct sdp_wire_msg *hdr, bool signalled)
+{
+	int err;
+
+	lockdep_assert_held(&conn->tx.lock);
+	hdr->mid = msg->mid;
+	hdr->len = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload;
+	sdp_flow_take(&conn->tx.flow, hdr);
+	sdp_wire_put(msg->addr, hdr);
+	msg->mseq = hdr->mseq;
+	msg->bytes = hdr->len;
+	conn->tx.unsignalled++;
+	conn->tx.unsignalled_bytes += hdr->len;
+	msg->signalled = signalled || conn->tx.unsignalled >= SDP_TX_BURST ||
+			 conn->tx.unsignalled_bytes >= SDP_TX_BURST_BYTES;
+	if (msg->signalled) {
+		conn->tx.unsignalled = 0;
+		conn->tx.unsignalled_bytes = 0;
+	}
+	list_add_tail(&msg->node, &conn->tx.posted);
+	conn->tx.inflight++;
+	conn->tx.inflight_bytes += msg->charged;
+	conn->tx.bytes += msg->payload;
+	conn->tx.msgs++;
+	sdp_count(conn->sn, SDP_CNT_MSGS_SENT, 1);
+	if (msg->payload)
+		sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->payload);
+	trace_sdp_post(conn->id, hdr->mid, hdr->flags, hdr->bufs, hdr->len,
+		       hdr->mseq, hdr->mseq_ack);
+	err = conn->xp->post(conn, msg);
+	if (err) {
+		/* The sequence number is used: nothing may follow. */
+		trace_sdp_fail(conn->id, err, "post");
+		conn->tx.broken = true;
+		conn->tx.done |= SDP_TX_DONE_LOST;
+	}
+}
+
+static bool sdp_tx_may(struct sdp_conn *conn, u8 mid,
+		       enum sdp_flow_class class)
+{
+	bool go = sdp_flow_may(&conn->tx.flow, class);
+
+	trace_sdp_credit(conn->id, mid, sdp_flow_credits(&conn->tx.flow), go);
+	return go;
+}
+
+static struct sdp_msg *sdp_tx_control(struct sdp_conn *conn, u8 mid)
+{
+	struct sdp_msg *msg;
+
+	msg = list_first_entry_or_null(&conn->tx.ctl_free, struct sdp_msg,
+				       node);
+	if (msg) {
+		list_del_init(&msg->node);
+		msg->mid = mid;
+		msg->payload = 0;
+		msg->charged = 0;
+	}
+	return msg;
+}
+
+/* One control message, the most urgent first; false if none went. */
+static bool sdp_tx_push_control(struct sdp_conn *conn)
+{
+	static const struct {
+		u8 bit;
+		u8 mid;
+	} kinds[] = {
+		{ SDP_CTL_ABORT,	SDP_MID_ABORT_CONN },
+		{ SDP_CTL_SENDSM,	SDP_MID_SEND_SM },
+		{ SDP_CTL_RCVBUF_ACK,	SDP_MID_CH_RCV_BUF_ACK },
+		{ SDP_CTL_SUSP_ACK,	SDP_MID_SUSP_COMM_ACK },
+	};
+	struct sdp_wire_msg hdr = {};
+	struct sdp_msg *msg;
+	int i;
+
+	for (i = 0; !(conn->tx.ctl & kinds[i].bit); i++)
+		;
+	if (!sdp_tx_may(conn, kinds[i].mid, SDP_FLOW_CONTROL))
+		return false;
+	msg = sdp_tx_control(conn, kinds[i].mid);
+	if (!msg)
+		return false;
+	conn->tx.ctl &= ~kinds[i].bit;
+	switch (kinds[i].bit) {
+	case SDP_CTL_ABORT:
+		conn->tx.abort_posted = true;
+		break;
+	case SDP_CTL_SENDSM:
+		sdp_mode_sendsm_posted(&conn->tx.mode);
+		sdp_count(conn->sn, SDP_CNT_SENDSM, 1);
+		break;
+	case SDP_CTL_RCVBUF_ACK:
+		hdr.ext.rcvsz = conn->rcv_size;
+		break;
+	}
+	sdp_tx_post(conn, msg, &hdr, true);
+	return true;
+}
+
+static bool sdp_tx_push_data(struct sdp_conn *conn)
+{
+	struct sdp_wire_msg hdr = {};
+	struct sdp_msg *msg;
+
+	msg = list_first_entry(&conn->tx.queue, struct sdp_msg, node);
+	if (!sdp_tx_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {
+		if (!conn->tx.waiting)
+			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
+		conn->tx.waiting = true;
+		return false;
+	}
+	conn->tx.waiting = false;
+	list_del_init(&msg->node);
+	sdp_tx_post(conn, msg, &hdr, !msg->more && list_empty(&conn->tx.queue));
+	return true;
+}
+
+static bool sdp_tx_push_empty(struct sdp_conn *conn, u8 mid,
+			      enum sdp_flow_class class)
+{
+	struct sdp_wire_msg hdr = {};
+	struct sdp_msg *msg;
+
+	if (!sdp_tx_may(conn, mid, class))
+		return false;
+	msg = sdp_tx_control(conn, mid);
+	if (!msg)
+		return false;
+	if (mid == SDP_MID_DISCONN)
+		conn->tx.fin_posted = true;
+	else
+		sdp_count(conn->sn, SDP_CNT_CREDIT_UPDATES, 1);
+	sdp_tx_post(conn, msg, &hdr, true);
+	return true;
+}
+
+/* One message, the most urgent first; false when nothing more may go. */
+static bool sdp_tx_push_one(struct sdp_conn *conn)
+{
+	if (conn->tx.abort_posted || conn->tx.broken)
+		return false;
+	if (conn->tx.ctl && sdp_tx_push_control(conn))
+		return true;
+	if (!list_empty(&conn->tx.queue)) {
+		if (sdp_tx_push_data(conn))
+			return true;
+	} else if (conn->tx.fin_queued && !conn->tx.fin_posted) {
+		if (sdp_tx_push_empty(conn, SDP_MID_DISCONN, SDP_FLOW_CONTROL))
+			return true;
+	}
+	return sdp_flow_owes_update(&conn->tx.flow) &&
+	       sdp_tx_push_empty(conn, SDP_MID_DATA, SDP_FLOW_UPDATE);
+}
+
+static bool sdp_tx_may_post(const struct sdp_conn *conn)
+{
+	return !conn->tx.dead && conn->tx.state >= SDP_ESTABLISHED &&
+	       conn->tx.state <= SDP_TIME_WAIT_1;
+}
+
+/* Is there a reason to be told of the next send completion? */
+static bool sdp_tx_needs_event(const struct sdp_conn *conn)
+{
+	if (!conn->tx.inflight)
+		return false;
+	return conn->tx.want_space || conn->tx.fin_posted ||
+	       conn->tx.abort_posted ||
+	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
+	       conn->tx.inflight >= conn->tx.sq_size ||
+	       list_empty(&conn->tx.ctl_free);
+}
+
+static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	for (;;) {
+		if (reap || conn->tx.inflight >= SDP_TX_REAP)
+			conn->xp->poll_send(conn);
+		if (sdp_tx_may_post(conn))
+			while (conn->tx.inflight < conn->tx.sq_size &&
+			       sdp_tx_push_one(conn))
+				;
+		if (conn->tx.armed || !sdp_tx_needs_event(conn))
+			return;
+		conn->tx.armed = true;
+		clear_bit(SDP_CONN_FIRED_SEND, &conn->flags);
+		smp_mb__after_atomic();
+		if (!conn->xp->arm_send(conn))
+			return;
+		conn->tx.armed = false;
+		reap = true;
+	}
+}
+
+/* Act on what sdp_tx_sent() found. */
+static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
+{
+	if (done & SDP_TX_DONE_LOST)
+		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "send");
+	if (done & SDP_TX_DONE_FIN)
+		sdp_conn_event(conn, SDP_EV_FIN_SENT);
+	if (done & SDP_TX_DONE_ABORT) {
+		sdp_conn_stop_timer(conn);
+		conn->xp->act(conn, SDP_DO_DREQ);
+	}
+	if (done & SDP_TX_DONE_SPACE)
+		sdp_conn_write_space(conn);
+}
+
+static u8 sdp_tx_take_done(struct sdp_conn *conn)
+{
+	u8 done = conn->tx.done;
+
+	if (conn->tx.want_space && sdp_tx_writable(conn)) {
+		conn->tx.want_space = false;
+		done |= SDP_TX_DONE_SPACE;
+	}
+	conn->tx.done = 0;
+	return done;
+}
+
+void sdp_tx_run(struct sdp_conn *conn)
+{
+	u8 done = 0;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.dead) {
+		bool fired = test_bit(SDP_CONN_FIRED_SEND, &conn->flags);
+
+		if (fired)
+			conn->tx.armed = false;
+		__sdp_tx_run(conn, fired);
+		if (fired && !conn->tx.armed)
+			clear_bit(SDP_CONN_FIRED_SEND, &conn->flags);
+		done = sdp_tx_take_done(conn);
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	if (done)
+		sdp_tx_settle(conn, done);
+}
+
+bool sdp_tx_want_space(struct sdp_conn *conn)
+{
+	bool room;
+	u8 done = 0;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.dead) {
+		conn->tx.want_space = true;
+		__sdp_tx_run(conn, true);
+		done = sdp_tx_take_done(conn);
+	}
+	room = conn->tx.dead || !conn->tx.want_space;
+	spin_unlock_bh(&conn->tx.lock);
+	sdp_tx_settle(conn, done & ~SDP_TX_DONE_SPACE);
+	return room;
+}
+
+static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	list_del_init(&msg->node);
+	conn->tx.inflight--;
+	conn->tx.inflight_bytes -= msg->charged;
+	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
+	if (msg->mid == SDP_MID_DISCONN)
+		conn->tx.done |= SDP_TX_DONE_FIN;
+	else if (msg->mid == SDP_MID_ABORT_CONN)
+		conn->tx.done |= SDP_TX_DONE_ABORT;
+	sdp_msg_free(conn, msg);
+}
+
+void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg,
+		 enum sdp_tx_status status)
+{
+	struct sdp_msg *first;
+	bool last;
+
+	lockdep_assert_held(&conn->tx.lock);
+	trace_sdp_send_done(conn->id, msg->mid, msg->mseq, status);
+	if (status != SDP_TX_OK) {
+		/* All stays posted until the queue pair is destroyed. */
+		if (!conn->tx.broken)
+			conn->tx.done |= SDP_TX_DONE_LOST;
+		conn->tx.broken = true;
+		return;
+	}
+	do {
+		first = list_first_entry(&conn->tx.posted, struct sdp_msg,
+					 node);
+		last = first == msg;
+		sdp_tx_retire(conn, first);
+	} while (!last);
+}
+
+void sdp_tx_drop(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg, *next;
+	LIST_HEAD(drop);
+
+	spin_lock_bh(&conn->tx.lock);
+	list_splice_init(&conn->tx.posted, &drop);
+	list_splice_tail_init(&conn->tx.queue, &drop);
+	conn->tx.inflight = 0;
+	conn->tx.inflight_bytes = 0;
+	list_for_each_entry_safe(msg, next, &drop, node) {
+		list_del_init(&msg->node);
+		conn->tx.outstanding -= msg->charged;
+		sdp_msg_free(conn, msg);
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	sdp_conn_write_space(conn);
+}

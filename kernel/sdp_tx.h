@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The send side: built messages -> credit -> post; send completions.
+ */
+#ifndef _SDP_TX_H
+#define _SDP_TX_H
+
+#include "sdp_conn.h"
+
+/* What a transport reports of a send that completed. */
+enum sdp_tx_status {
+	SDP_TX_OK,
+	SDP_TX_FAILED,		/* the queue pair is in error */
+};
+
+/**
+ * sdp_tx_queue() - hand over a built Data message
+ * @conn: the connection; the caller has the socket lock
+ * @msg: the message, with its payload in place
+ *
+ * It is posted by the next sdp_tx_run() that credits allow.
+ *
+ * Context: process.
+ */
+void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
+
+/**
+ * sdp_tx_take_tail() - take back the last message that is not posted yet
+ * @conn: the connection; the caller has the socket lock
+ *
+ * So that more can be put behind it; goes back with sdp_tx_queue().  Nothing
+ * can overtake it meanwhile, as only the socket lock's owner queues Data or
+ * raises SDP_EV_SHUTDOWN.
+ *
+ * Context: process.
+ * Return: the message, or NULL if there is none or its memory has no room.
+ */
+struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn);
+
+/**
+ * sdp_tx_run() - reap completions, post what may go, act on what was found
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_tx_run(struct sdp_conn *conn);
+
+/**
+ * sdp_tx_space() - bytes that a caller may still queue
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes; 0 when full.
+ */
+static inline u32 sdp_tx_space(const struct sdp_conn *conn)
+{
+	u32 used = READ_ONCE(conn->tx.outstanding);
+	u32 limit = READ_ONCE(conn->tx.limit);
+
+	return used < limit ? limit - used : 0;
+}
+
+/**
+ * sdp_tx_writable() - is there room worth waking a writer for?
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if a third of the limit is free, as TCP has it.
+ */
+static inline bool sdp_tx_writable(const struct sdp_conn *conn)
+{
+	return sdp_tx_space(conn) >= READ_ONCE(conn->tx.limit) / 3;
+}
+
+/**
+ * sdp_tx_want_space() - a writer waits: call write_space when there is room
+ * @conn: the connection
+ *
+ * Context: process, no spinlock of the connection held.
+ * Return: true if there is room already, and nothing was asked for.
+ */
+bool sdp_tx_want_space(struct sdp_conn *conn);
+
+/**
+ * sdp_tx_sent() - a signalled send completed, and all before it
+ * @conn: the connection; tx.lock held
+ * @msg: the message
+ * @status: how
+ *
+ * Context: process or softirq; called by the transport's poll_send().
+ */
+void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg,
+		 enum sdp_tx_status status);
+
+/**
+ * sdp_tx_drop() - forget all that was queued or posted
+ * @conn: the connection; tx.dead is set and the device is done with it
+ *
+ * Context: process.
+ */
+void sdp_tx_drop(struct sdp_conn *conn);
+
+#endif

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bytes of the wire to numbers and back.
+ *
+ * What a message identifier allows stands in one table of 256 bytes: the size
+ * of its extended header, and whether user data may follow.  Everything that
+ * arrives goes through sdp_wire_get() before anyone believes a single number
+ * of it; the checks there are those of section 5.3, and what they let through
+ * can be used without asking again: the extended header is there, and
+ * sdp_wire_payload() cannot underflow.
+ *
+ * Nothing is kept, nothing is allocated, and no byte beyond the count given is
+ * ever looked at.  The data path's messages (put, get) lie in buffers aligned
+ * to 8 bytes and are read in place; a Hello comes out of a CM datagram with an
+ * alignment of its own and is copied first.
+ */
+
+#include <linux/string.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+
+#include "sdp_wire.h"
+
+/* What sdp_wire_kind[] says about a MID; 0 for one that may not arrive. */
+enum sdp_wire_kind_bits {
+	KIND_EXT	= 0x1f,		/* bytes of the extended header */
+	KIND_PAYLOAD	= 0x40,		/* user data may follow */
+	KIND_KNOWN	= 0x80,
+};
+
+static_assert(sizeof(struct sdp_wire_sinkah) <= KIND_EXT);
+
+static const u8 sdp_wire_kind[256] = {
+	[SDP_MID_DISCONN]		= KIND_KNOWN,
+	[SDP_MID_ABORT_CONN]		= KIND_KNOWN,
+	[SDP_MID_SEND_SM]		= KIND_KNOWN,
+	[SDP_MID_RDMA_WR_COMPL]		= KIND_KNOWN | sizeof(__be32),
+	[SDP_MID_RDMA_RD_COMPL]		= KIND_KNOWN | sizeof(__be32),
+	[SDP_MID_MODE_CHANGE]		= KIND_KNOWN | sizeof(__be32),
+	[SDP_MID_SRC_AVAIL_CANCEL]	= KIND_KNOWN,
+	[SDP_MID_SINK_AVAIL_CANCEL]	= KIND_KNOWN,
+	[SDP_MID_SINK_CANCEL_ACK]	= KIND_KNOWN,
+	[SDP_MID_CH_RCV_BUF]		= KIND_KNOWN | sizeof(__be32),
+	[SDP_MID_CH_RCV_BUF_ACK]	= KIND_KNOWN | sizeof(__be32),
+	[SDP_MID_SUSP_COMM]		= KIND_KNOWN | sizeof(__be64),
+	[SDP_MID_SUSP_COMM_ACK]		= KIND_KNOWN,
+	/* Nobody knows what they carry, so any length will do. */
+	[SDP_MID_EXPERIMENTAL_FIRST ... SDP_MID_EXPERIMENTAL_LAST] =
+					  KIND_KNOWN | KIND_PAYLOAD,
+	[SDP_MID_SINK_AVAIL]		= KIND_KNOWN | KIND_PAYLOAD |
+					  sizeof(struct sdp_wire_sinkah),
+	[SDP_MID_SRC_AVAIL]		= KIND_KNOWN | KIND_PAYLOAD |
+					  sizeof(struct sdp_wire_srcah),
+	[SDP_MID_DATA]			= KIND_KNOWN | KIND_PAYLOAD,
+};
+
+unsigned int sdp_wire_ext_len(u8 mid)
+{
+	return sdp_wire_kind[mid] & KIND_EXT;
+}
+
+static void put_ext(void *to, const struct sdp_wire_msg *msg)
+{
+	struct sdp_wire_sinkah *sinkah = to;
+	struct sdp_wire_srcah *srcah = to;
+
+	switch (msg->mid) {
+	case SDP_MID_RDMA_WR_COMPL:
+	case SDP_MID_RDMA_RD_COMPL:
+		*(__be32 *)to = cpu_to_be32(msg->ext.bytes);
+		break;
+	case SDP_MID_MODE_CHANGE:
+		/* The mode is byte 0; the three behind it are reserved. */
+		*(__be32 *)to = cpu_to_be32((u32)msg->ext.mode << 24);
+		break;
+	case SDP_MID_CH_RCV_BUF:
+	case SDP_MID_CH_RCV_BUF_ACK:
+		*(__be32 *)to = cpu_to_be32(msg->ext.rcvsz);
+		break;
+	case SDP_MID_SUSP_COMM:
+		*(__be64 *)to = cpu_to_be64(msg->ext.sid);
+		break;
+	case SDP_MID_SRC_AVAIL:
+		srcah->len = cpu_to_be32(msg->ext.avail.len);
+		srcah->rkey = cpu_to_be32(msg->ext.avail.rkey);
+		srcah->va = cpu_to_be64(msg->ext.avail.va);
+		break;
+	case SDP_MID_SINK_AVAIL:
+		sinkah->len = cpu_to_be32(msg->ext.avail.len);
+		sinkah->rkey = cpu_to_be32(msg->ext.avail.rkey);
+		sinkah->va = cpu_to_be64(msg->ext.avail.va);
+		sinkah->non_discards = cpu_to_be32(msg->ext.avail.non_discards);
+		break;
+	}
+}
+
+unsigned int sdp_wire_put(void *to, const struct sdp_wire_msg *msg)
+{
+	unsigned int ext_len = sdp_wire_ext_len(msg->mid);
+	struct sdp_wire_bsdh *bsdh = to;
+
+	bsdh->mid = msg->mid;
+	bsdh->flags = msg->flags;
+	bsdh->bufs = cpu_to_be16(msg->bufs);
+	bsdh->len = cpu_to_be32(msg->len);
+	bsdh->mseq = cpu_to_be32(msg->mseq);
+	bsdh->mseq_ack = cpu_to_be32(msg->mseq_ack);
+	if (ext_len)
+		put_ext(bsdh + 1, msg);
+	return SDP_LEN_BSDH + ext_len;
+}
+
+static void get_ext(struct sdp_wire_msg *msg, const void *from)
+{
+	const struct sdp_wire_sinkah *sinkah = from;
+	const struct sdp_wire_srcah *srcah = from;
+
+	switch (msg->mid) {
+	case SDP_MID_RDMA_WR_COMPL:
+	case SDP_MID_RDMA_RD_COMPL:
+		msg->ext.bytes = be32_to_cpu(*(const __be32 *)from);
+		break;
+	case SDP_MID_MODE_CHANGE:
+		msg->ext.mode = *(const u8 *)from;
+		break;
+	case SDP_MID_CH_RCV_BUF:
+	case SDP_MID_CH_RCV_BUF_ACK:
+		msg->ext.rcvsz = be32_to_cpu(*(const __be32 *)from);
+		break;
+	case SDP_MID_SUSP_COMM:
+		msg->ext.sid = be64_to_cpu(*(const __be64 *)from);
+		break;
+	case SDP_MID_SRC_AVAIL:
+		msg->ext.avail.len = be32_to_cpu(srcah->len);
+		msg->ext.avail.rkey = be32_to_cpu(srcah->rkey);
+		msg->ext.avail.va = be64_to_cpu(srcah->va);
+		msg->ext.avail.non_discards = 0;
+		break;
+	case SDP_MID_SINK_AVAIL:
+		msg->ext.avail.len = be32_to_cpu(sinkah->len);
+		msg->ext.avail.rkey = be32_to_cpu(sinkah->rkey);
+		msg->ext.avail.va = be64_to_cpu(sinkah->va);
+		msg->ext.avail.non_discards = be32_to_cpu(sinkah->non_discards);
+		break;
+	}
+}
+
+enum sdp_wire_verdict sdp_wire_get(struct sdp_wire_msg *msg, const void *from,
+				   u32 bytes)
+{
+	const struct sdp_wire_bsdh *bsdh = from;
+	u32 head;
+	u8 kind;
+
+	if (bytes < SDP_LEN_BSDH)
+		return SDP_WIRE_SHORT;
+	kind = sdp_wire_kind[bsdh->mid];
+	if (!kind)
+		return SDP_WIRE_BAD_MID;
+	head = SDP_LEN_BSDH + (kind & KIND_EXT);
+	if (bytes < head)
+		return SDP_WIRE_SHORT;
+
+	msg->mid = bsdh->mid;
+	msg->flags = bsdh->flags;
+	msg->bufs = be16_to_cpu(bsdh->bufs);
+	msg->len = be32_to_cpu(bsdh->len);
+	msg->mseq = be32_to_cpu(bsdh->mseq);
+	msg->mseq_ack = be32_to_cpu(bsdh->mseq_ack);
+	if (msg->len != bytes)
+		return SDP_WIRE_BAD_LEN;
+	if (bytes != head && !(kind & KIND_PAYLOAD))
+		return SDP_WIRE_BAD_LEN;
+	if (kind & KIND_EXT) {
+		get_ext(msg, bsdh + 1);
+		if (msg->mid == SDP_MID_SRC_AVAIL &&
+		    msg->ext.avail.len < bytes - head)
+			return SDP_WIRE_BAD_EXT;
+	}
+	return SDP_WIRE_OK;
+}
+
+/* Hello and HelloAck: MSeq and MSeqAck are 0, they start the count. */
+static void put_hello_bsdh(struct sdp_wire_bsdh *bsdh, u8 mid, u16 bufs, u32 len)
+{
+	bsdh->mid = mid;
+	bsdh->bufs = cpu_to_be16(bufs);
+	bsdh->len = cpu_to_be32(len);
+}
+
+/* A byte of MaxAdverts has no room for what the 16 bits may say. */
+static u8 max_adverts_byte(u16 max_adverts)
+{
+	return max_adverts < 0xff ? max_adverts : 0xff;
+}
+
+void sdp_wire_put_hello(void *to, const struct sdp_wire_hello *hello)
+{
+	struct sdp_wire_bsdh bsdh = {};
+	struct sdp_wire_hh hh = {};
+
+	put_hello_bsdh(&bsdh, SDP_MID_HELLO, hello->bufs, SDP_LEN_HELLO);
+	hh.version = hello->version;
+	hh.ipv_cap = (u8)(hello->ipv << 4) | (hello->cap & 0x0f);
+	hh.max_adverts = max_adverts_byte(hello->max_adverts);
+	hh.des_rem_rcvsz = cpu_to_be32(hello->des_rcvsz);
+	hh.local_rcvsz = cpu_to_be32(hello->rcvsz);
+	hh.local_port = cpu_to_be16(hello->port);
+	memcpy(hh.src_ip, hello->src_ip, sizeof(hh.src_ip));
+	memcpy(hh.dst_ip, hello->dst_ip, sizeof(hh.dst_ip));
+	if (hello->cap & SDP_CAP_EXTENDED_MAXADVERTS)
+		hh.ext_max_adverts = cpu_to_be16(hello->max_adverts);
+
+	memcpy(to, &bsdh, sizeof(bsdh));
+	memcpy((u8 *)to + sizeof(bsdh), &hh, sizeof(hh));
+}
+
+enum sdp_wire_verdict sdp_wire_get_hello(struct sdp_wire_hello *hello,
+					 const void *from, u32 bytes)
+{
+	struct sdp_wire_bsdh bsdh;
+	struct sdp_wire_hh hh;
+
+	if (bytes < SDP_LEN_HELLO)
+		return SDP_WIRE_SHORT;
+	memcpy(&bsdh, from, sizeof(bsdh));
+	memcpy(&hh, (const u8 *)from + sizeof(bsdh), sizeof(hh));
+
+	hello->bufs = be16_to_cpu(bsdh.bufs);
+	hello->version = hh.version;
+	hello->ipv = hh.ipv_cap >> 4;
+	hello->cap = hh.ipv_cap & 0x0f;
+	hello->max_adverts = hh.max_adverts;
+	if (hello->cap & SDP_CAP_EXTENDED_MAXADVERTS)
+		hello->max_adverts = be16_to_cpu(hh.ext_max_adverts);
+	hello->des_rcvsz = be32_to_cpu(hh.des_rem_rcvsz);
+	hello->rcvsz = be32_to_cpu(hh.local_rcvsz);
+	hello->port = be16_to_cpu(hh.local_port);
+	memcpy(hello->src_ip, hh.src_ip, sizeof(hello->src_ip));
+	memcpy(hello->dst_ip, hh.dst_ip, sizeof(hello->dst_ip));
+
+	if (bsdh.mid != SDP_MID_HELLO)
+		return SDP_WIRE_BAD_MID;
+	if (be32_to_cpu(bsdh.len) != SDP_LEN_HELLO)
+		return SDP_WIRE_BAD_LEN;
+	if (hello->version >> 4 != SDP_WIRE_VERSION_MAJOR)
+		return SDP_WIRE_BAD_VERSION;
+	if (hello->ipv != 4 && hello->ipv != 6)
+		return SDP_WIRE_BAD_IPV;
+	/* The byte must not be 0 even where the 16 bits replace it (1.2). */
+	if (!hh.max_adverts || !hello->max_adverts)
+		return SDP_WIRE_BAD_ADVERTS;
+	if (hello->rcvsz < SDP_WIRE_RCVSZ_MIN)
+		return SDP_WIRE_BAD_RCVSZ;
+	return SDP_WIRE_OK;
+}
+
+void sdp_wire_put_hello_ack(void *to, const struct sdp_wire_hello *ack)
+{
+	struct sdp_wire_bsdh bsdh = {};
+	struct sdp_wire_hah hah = {};
+
+	put_hello_bsdh(&bsdh, SDP_MID_HELLO_ACK, ack->bufs, SDP_LEN_HELLO_ACK);
+	hah.version = ack->version;
+	hah.max_adverts = max_adverts_byte(ack->max_adverts);
+	hah.act_rcvsz = cpu_to_be32(ack->rcvsz);
+
+	memcpy(to, &bsdh, sizeof(bsdh));
+	memcpy((u8 *)to + sizeof(bsdh), &hah, sizeof(hah));
+}
+
+enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
+					     const void *from, u32 bytes)
+{
+	/* What the annex once printed: 8 bytes more than a CM REP can hold. */
+	const u32 misprinted = SDP_LEN_HELLO_ACK + 8;
+	struct sdp_wire_bsdh bsdh;
+	struct sdp_wire_hah hah;
+	u32 len;
+
+	if (bytes < SDP_LEN_HELLO_ACK_MIN)
+		return SDP_WIRE_SHORT;
+	memcpy(&bsdh, from, sizeof(bsdh));
+	memcpy(&hah, (const u8 *)from + sizeof(bsdh),
+	       SDP_LEN_HELLO_ACK_MIN - sizeof(bsdh));
+	len = be32_to_cpu(bsdh.len);
+
+	memset(ack, 0, sizeof(*ack));
+	ack->bufs = be16_to_cpu(bsdh.bufs);
+	ack->version = hah.version;
+	ack->max_adverts = hah.max_adverts ? hah.max_adverts : 1;
+	ack->rcvsz = be32_to_cpu(hah.act_rcvsz);
+
+	if (bsdh.mid != SDP_MID_HELLO_ACK)
+		return SDP_WIRE_BAD_MID;
+	if (len < SDP_LEN_HELLO_ACK_MIN || (len > bytes && len != misprinted))
+		return SDP_WIRE_BAD_LEN;
+	if (ack->version >> 4 != SDP_WIRE_VERSION_MAJOR)
+		return SDP_WIRE_BAD_VERSION;
+	if (ack->rcvsz < SDP_WIRE_RCVSZ_MIN)
+		return SDP_WIRE_BAD_RCVSZ;
+	return SDP_WIRE_OK;
+}
+
+const char *sdp_wire_verdict_name(enum sdp_wire_verdict verdict)
+{
+	static const char * const names[] = {
+		[SDP_WIRE_OK]		= "ok",
+		[SDP_WIRE_SHORT]	= "short",
+		[SDP_WIRE_BAD_MID]	= "bad MID",
+		[SDP_WIRE_BAD_LEN]	= "bad Len",
+		[SDP_WIRE_BAD_VERSION]	= "bad version",
+		[SDP_WIRE_BAD_IPV]	= "bad IPV",
+		[SDP_WIRE_BAD_ADVERTS]	= "bad MaxAdverts",
+		[SDP_WIRE_BAD_RCVSZ]	= "bad buffer size",
+		[SDP_WIRE_BAD_EXT]	= "bad extended header",
+	};
+
+	if ((unsigned int)verdict > SDP_WIRE_BAD_EXT)
+		return "?";
+	return names[verdict];
+}

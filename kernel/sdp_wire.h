@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The whole wire on one page: what an SDP message looks like, and the only
+ * functions that read or write its bytes.
+ *
+ * Pure: types and byte order, nothing else of the kernel.  KUnit and the
+ * user-space tests compile this file as it stands.
+ *
+ * Sections cited are those of the protocol text (IBTA Annex A4 as
+ * reconstructed): 1.2 Hello, 1.3 HelloAck, 2.1 BSDH, 2.3 extended headers.
+ */
+#ifndef _SDP_WIRE_H
+#define _SDP_WIRE_H
+
+#include <linux/build_bug.h>
+#include <linux/types.h>
+
+/* Message identifiers, 2.2. */
+enum sdp_mid {
+	SDP_MID_HELLO			= 0x00,
+	SDP_MID_HELLO_ACK		= 0x01,
+	SDP_MID_DISCONN			= 0x02,
+	SDP_MID_ABORT_CONN		= 0x03,
+	SDP_MID_SEND_SM			= 0x04,
+	SDP_MID_RDMA_WR_COMPL		= 0x05,
+	SDP_MID_RDMA_RD_COMPL		= 0x06,
+	SDP_MID_MODE_CHANGE		= 0x07,
+	SDP_MID_SRC_AVAIL_CANCEL	= 0x08,
+	SDP_MID_SINK_AVAIL_CANCEL	= 0x09,
+	SDP_MID_SINK_CANCEL_ACK		= 0x0a,
+	SDP_MID_CH_RCV_BUF		= 0x0b,
+	SDP_MID_CH_RCV_BUF_ACK		= 0x0c,
+	SDP_MID_SUSP_COMM		= 0x0d,
+	SDP_MID_SUSP_COMM_ACK		= 0x0e,
+	SDP_MID_EXPERIMENTAL_FIRST	= 0x40,
+	SDP_MID_EXPERIMENTAL_LAST	= 0x7f,
+	SDP_MID_SINK_AVAIL		= 0xfd,
+	SDP_MID_SRC_AVAIL		= 0xfe,
+	SDP_MID_DATA			= 0xff,
+};
+
+/* BSDH flags, 2.1.  Other bits: sent 0, ignored on receipt. */
+enum sdp_flags {
+	SDP_FLAG_OOB_PRES	= 0x01,	/* the last payload byte is urgent */
+	SDP_FLAG_OOB_PEND	= 0x02,	/* urgent data is queued behind */
+	SDP_FLAG_REQ_PIPE	= 0x04,	/* the sink would like pipelined mode */
+};
+
+/* Hello capabilities, 1.2. */
+enum sdp_hello_cap {
+	SDP_CAP_INVALIDATE		= 0x1,
+	SDP_CAP_EXTENDED_MAXADVERTS	= 0x2,
+};
+
+enum sdp_wire_const {
+	SDP_WIRE_VERSION	= 0x22,	/* major 2, minor 2 */
+	SDP_WIRE_VERSION_MAJOR	= 0x2,
+	/* A receive buffer must hold a BSDH, the largest extended header and
+	 * some data; the annex's own minimum is not known (1.4).
+	 */
+	SDP_WIRE_RCVSZ_MIN	= 64,
+	/* Buffers to post at the least, 3.3; sdp_flow_owes_update() needs it. */
+	SDP_WIRE_CREDITS_MIN	= 4,
+};
+
+struct sdp_wire_bsdh {
+	u8	mid;
+	u8	flags;
+	__be16	bufs;
+	__be32	len;
+	__be32	mseq;
+	__be32	mseq_ack;
+};
+
+static_assert(sizeof(struct sdp_wire_bsdh) == 16);
+
+struct sdp_wire_hh {
+	u8	version;		/* major in bits 7:4, minor in 3:0 */
+	u8	ipv_cap;		/* 4 or 6 in bits 7:4, capabilities in 3:0 */
+	u8	reserved1;
+	u8	max_adverts;
+	__be32	des_rem_rcvsz;
+	__be32	local_rcvsz;
+	__be16	local_port;
+	__be16	reserved2;
+	u8	src_ip[16];
+	u8	dst_ip[16];
+	__be16	reserved3;
+	__be16	ext_max_adverts;
+	u8	reserved4[24];
+};
+
+static_assert(sizeof(struct sdp_wire_hh) == 76);
+
+struct sdp_wire_hah {
+	u8	version;
+	u8	reserved1;
+	u8	reserved2;
+	u8	max_adverts;
+	__be32	act_rcvsz;
+	u8	reserved3[172];
+};
+
+static_assert(sizeof(struct sdp_wire_hah) == 180);
+
+struct sdp_wire_srcah {
+	__be32	len;			/* of the whole buffer, inline bytes too */
+	__be32	rkey;
+	__be64	va;
+};
+
+static_assert(sizeof(struct sdp_wire_srcah) == 16);
+
+struct sdp_wire_sinkah {
+	__be32	len;
+	__be32	rkey;
+	__be64	va;
+	__be32	non_discards;
+} __packed;
+
+static_assert(sizeof(struct sdp_wire_sinkah) == 20);
+
+enum sdp_wire_len {
+	SDP_LEN_BSDH		= sizeof(struct sdp_wire_bsdh),
+	SDP_LEN_HELLO		= SDP_LEN_BSDH + sizeof(struct sdp_wire_hh),
+	SDP_LEN_HELLO_ACK	= SDP_LEN_BSDH + sizeof(struct sdp_wire_hah),
+	/* What a HelloAck must at least hold: up to and with ActRcvSz (1.4). */
+	SDP_LEN_HELLO_ACK_MIN	= 24,
+	SDP_LEN_EXT_MAX		= sizeof(struct sdp_wire_sinkah),
+	SDP_LEN_HDR_MAX		= SDP_LEN_BSDH + SDP_LEN_EXT_MAX,
+};
+
+static_assert(SDP_LEN_HELLO == 92);
+static_assert(SDP_LEN_HELLO_ACK == 196);
+
+/*
+ * A message in host byte order: the BSDH and, by its MID, the extended header.
+ * What sdp_wire_put() writes and sdp_wire_get() found.
+ */
+struct sdp_wire_msg {
+	u8	mid;
+	u8	flags;
+	u16	bufs;
+	u32	len;		/* bytes, of the whole message */
+	u32	mseq;
+	u32	mseq_ack;
+	union {
+		struct {	/* SrcAvail; SinkAvail has non_discards too */
+			u32	len;
+			u32	rkey;
+			u64	va;
+			u32	non_discards;
+		} avail;
+		u32	bytes;	/* RdmaRdCompl, RdmaWrCompl: bytes moved */
+		u32	rcvsz;	/* ChRcvBuf, ChRcvBufAck: buffer size in bytes */
+		u8	mode;	/* ModeChange: MCH byte 0 */
+		u64	sid;	/* SuspComm: service id */
+	} ext;
+};
+
+/* The Hello and the HelloAck in host byte order. */
+struct sdp_wire_hello {
+	u16	bufs;		/* receive buffers posted by its sender */
+	u8	version;
+	u8	ipv;		/* 4 or 6; Hello only */
+	u8	cap;		/* enum sdp_hello_cap; Hello only */
+	u16	max_adverts;	/* 16 bits with EXTENDED_MAXADVERTS */
+	u32	des_rcvsz;	/* bytes with BSDH; Hello only */
+	u32	rcvsz;		/* LocalRcvSz or ActRcvSz, bytes with BSDH */
+	u16	port;		/* LocalPort, host order; Hello only */
+	u8	src_ip[16];	/* IPv6, or IPv4 behind 12 zero bytes */
+	u8	dst_ip[16];
+};
+
+/* Why a Hello or HelloAck was refused; words for traces and counters. */
+enum sdp_wire_verdict {
+	SDP_WIRE_OK,
+	SDP_WIRE_SHORT,		/* fewer bytes than the message needs */
+	SDP_WIRE_BAD_MID,
+	SDP_WIRE_BAD_LEN,	/* Len is not the byte count, or not the fixed one */
+	SDP_WIRE_BAD_VERSION,
+	SDP_WIRE_BAD_IPV,
+	SDP_WIRE_BAD_ADVERTS,	/* MaxAdverts is 0 */
+	SDP_WIRE_BAD_RCVSZ,	/* less than SDP_WIRE_RCVSZ_MIN */
+	SDP_WIRE_BAD_EXT,	/* the extended header contradicts itself */
+};
+
+/**
+ * sdp_wire_ext_len() - size of the extended header that follows the BSDH
+ * @mid: message identifier, from the wire
+ *
+ * Context: any; pure.
+ * Return: bytes, 0 for a MID without one or unknown; never more than
+ * SDP_LEN_EXT_MAX.  Hello and HelloAck are not meant here.
+ */
+unsigned int sdp_wire_ext_len(u8 mid);
+
+/**
+ * sdp_wire_put() - write the BSDH and the extended header of a message
+ * @to: at least SDP_LEN_BSDH + sdp_wire_ext_len(@msg->mid) bytes
+ * @msg: what to write; @msg->len counts the payload too
+ *
+ * Context: any; pure.
+ * Return: bytes written.
+ */
+unsigned int sdp_wire_put(void *to, const struct sdp_wire_msg *msg);
+
+/**
+ * sdp_wire_get() - read and check the BSDH and the extended header
+ * @msg: filled in; valid only when the verdict is SDP_WIRE_OK
+ * @from: the message as it arrived
+ * @bytes: the completion's byte count
+ *
+ * Checks 5.3: byte count at least 16 plus the extended header, Len equal to
+ * the byte count, messages without payload exactly as long as their headers,
+ * a SrcAvail's inline bytes within its Len, no Hello or HelloAck.  Reserved
+ * MIDs are SDP_WIRE_BAD_MID; experimental ones (0x40..0x7f) pass.
+ *
+ * Context: any; pure.
+ * Return: SDP_WIRE_OK, SDP_WIRE_SHORT, SDP_WIRE_BAD_MID, SDP_WIRE_BAD_LEN or
+ * SDP_WIRE_BAD_EXT.
+ */
+enum sdp_wire_verdict sdp_wire_get(struct sdp_wire_msg *msg, const void *from,
+				   u32 bytes);
+
+/**
+ * sdp_wire_payload() - bytes of user data in a message that sdp_wire_get() took
+ * @msg: the message
+ *
+ * Context: any; pure.
+ * Return: bytes behind the BSDH and the extended header.
+ */
+static inline u32 sdp_wire_payload(const struct sdp_wire_msg *msg)
+{
+	return msg->len - SDP_LEN_BSDH - sdp_wire_ext_len(msg->mid);
+}
+
+/**
+ * sdp_wire_put_hello() - write a Hello, 92 bytes
+ * @to: at least SDP_LEN_HELLO bytes
+ * @hello: what to say; @hello->version is written as given
+ *
+ * Context: any; pure.
+ */
+void sdp_wire_put_hello(void *to, const struct sdp_wire_hello *hello);
+
+/**
+ * sdp_wire_get_hello() - read and check a Hello as section 1.4 says
+ * @hello: filled in; valid only when the verdict is SDP_WIRE_OK
+ * @from: the CM REQ's private data
+ * @bytes: how many there are; 92 or more (the CM hands up all it has)
+ *
+ * Context: any; pure.
+ * Return: SDP_WIRE_OK, or what is wrong.  That the addresses are the path's
+ * is not checked here.
+ */
+enum sdp_wire_verdict sdp_wire_get_hello(struct sdp_wire_hello *hello,
+					 const void *from, u32 bytes);
+
+/**
+ * sdp_wire_put_hello_ack() - write a HelloAck, 196 bytes
+ * @to: at least SDP_LEN_HELLO_ACK bytes
+ * @ack: uses bufs, version, max_adverts (at most 255) and rcvsz
+ *
+ * Context: any; pure.
+ */
+void sdp_wire_put_hello_ack(void *to, const struct sdp_wire_hello *ack);
+
+/**
+ * sdp_wire_get_hello_ack() - read and check a HelloAck
+ * @ack: filled in; a MaxAdverts of 0 is taken for 1 (1.3)
+ * @from: the CM REP's private data
+ * @bytes: how many there are; its Len may be any value from 24 to that
+ *	(the misprinted 204 too, though the CM cuts it at 196)
+ *
+ * Context: any; pure.
+ * Return: SDP_WIRE_OK, or what is wrong.
+ */
+enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
+					     const void *from, u32 bytes);
+
+/**
+ * sdp_wire_verdict_name() - a verdict in words, for traces
+ * @verdict: any value
+ *
+ * Context: any; pure.
+ * Return: a constant string.
+ */
+const char *sdp_wire_verdict_name(enum sdp_wire_verdict verdict);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a transport is: a table.  The protocol above never asks which it has.
+ *
+ * A transport calls down into the movers (sdp_rx_arrived(), sdp_tx_sent()) and
+ * raises events with sdp_conn_event(); it reaches the socket layer only by
+ * struct sdp_xport_upper, which it was given when it was initialised.
+ */
+#ifndef _SDP_XPORT_H
+#define _SDP_XPORT_H
+
+#include <linux/types.h>
+
+struct net;
+struct sdp_addr;
+struct sdp_buf;
+struct sdp_conn;
+struct sdp_msg;
+
+struct sdp_xport {
+	const char *name;
+	u8 id;			/* SDP_TRANSPORT_* */
+
+	/* Start or stop hearing requests for a port of any namespace; counted.
+	 * Process context; sleep.  listen() returns 0, -ENOMEM, or -EADDRINUSE
+	 * if the port is taken by somebody outside the module.
+	 */
+	int (*listen)(u16 port);
+	void (*unlisten)(u16 port);
+
+	/* Begin to connect @conn; the outcome comes as an event.  Any context
+	 * that may allocate with GFP_KERNEL.  0 or a negative errno.
+	 */
+	int (*connect)(struct sdp_conn *conn);
+
+	/* Carry out SDP_DO_DREQ, SDP_DO_DREP, SDP_DO_FREE, and what a refused
+	 * attempt needs.  Any context; the work is done elsewhere.
+	 */
+	void (*act)(struct sdp_conn *conn, unsigned int actions);
+
+	/* Under conn->tx.lock; conn->tx.dead is false.  0 or negative errno. */
+	int (*post)(struct sdp_conn *conn, struct sdp_msg *msg);
+	int (*post_recv)(struct sdp_conn *conn, struct sdp_buf *buf);
+
+	/* Hand completions to sdp_rx_arrived(); under conn->rx.poll.
+	 * Returns how many, at most @budget.
+	 */
+	int (*poll_recv)(struct sdp_conn *conn, int budget);
+	/* Hand completions to sdp_tx_sent(); under conn->tx.lock. */
+	void (*poll_send)(struct sdp_conn *conn);
+	/* Ask for one event; true if completions are already there. */
+	bool (*arm_recv)(struct sdp_conn *conn);
+	bool (*arm_send)(struct sdp_conn *conn);
+
+	/* The first message came before the RTU: tell the CM. */
+	void (*established)(struct sdp_conn *conn);
+
+	/* A receive buffer enters the transport's hands: it is on rx.all.  Fails
+	 * when the connection is dead.  It leaves them: under rx.lock.
+	 */
+	int (*map)(struct sdp_conn *conn, struct sdp_buf *buf);
+	void (*unmap)(struct sdp_conn *conn, struct sdp_buf *buf);
+	/* A posted message comes back: under tx.lock. */
+	void (*unmap_msg)(struct sdp_conn *conn, struct sdp_msg *msg);
+
+	/* Where it stands; for tools. */
+	void (*info)(struct sdp_conn *conn, char *device, size_t size, u8 *port,
+		     u32 *qpn, u32 *peer_qpn);
+
+	/* The last reference to @conn is gone: free xp_priv. */
+	void (*release)(struct sdp_conn *conn);
+};
+
+struct sdp_xport_upper {
+	/**
+	 * @spawn: a request arrived: admit it?
+	 *
+	 * Finds the listener by TCP's look-up and takes a place in its
+	 * backlog.  Process context; may allocate, must not wait for others:
+	 * it runs in a callback that ib_cm shares among all its users.
+	 *
+	 * Return: a connection with a reference for the transport;
+	 * -ECONNREFUSED if nobody listens, -ENOBUFS if the backlog is full,
+	 * -EUSERS at a limit, -ENOMEM.
+	 */
+	struct sdp_conn *(*spawn)(const struct sdp_xport *xp, struct net *net,
+				  int ifindex, const struct sdp_addr *local,
+				  const struct sdp_addr *remote);
+};
+
+#endif

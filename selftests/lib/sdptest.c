@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include <linux/sockios.h>
+
+#include "sdptest.h"
+
+/* ------------------------------------------------------------------- sockets */
+
+int door_by_name(const char *name)
+{
+	static const char *const names[] = { "tcp", "door1", "door2", "door3" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return i;
+	return -1;
+}
+
+int door_socket(enum door door, int family, int flags)
+{
+	int fd, err;
+
+	switch (door) {
+	case DOOR1:
+		return socket(AF_INET_SDP, SOCK_STREAM | flags, 0);
+	case DOOR2:
+		return socket(family, SOCK_STREAM | flags, IPPROTO_SDP);
+	default:
+		break;
+	}
+	fd = socket(family, SOCK_STREAM | flags, 0);
+	if (fd < 0 || door == DOOR_TCP)
+		return fd;
+	if (setsockopt(fd, SOL_TCP, TCP_ULP, SDP_ULP_NAME,
+		       strlen(SDP_ULP_NAME))) {
+		err = errno;
+		close(fd);
+		errno = err;
+		return -1;
+	}
+	return fd;
+}
+
+int sdp_info(int fd, struct sdp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (getsockopt(fd, SOL_SDP, SDP_INFO, info, &len))
+		return -1;
+	return len;
+}
+
+int transport(int fd)
+{
+	struct sdp_info info;
+
+	return sdp_info(fd, &info) < 0 ? -1 : info.sdpi_transport;
+}
+
+void nonblock(int fd, bool on)
+{
+	int flags = OK(fcntl(fd, F_GETFL));
+
+	flags = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+	OK(fcntl(fd, F_SETFL, flags));
+}
+
+int get_int(int fd, int level, int option)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, level, option, &value, &len) ? -1 : value;
+}
+
+int set_int(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+int set_ms(int fd, int option, int ms)
+{
+	struct timeval tv = {
+		.tv_sec = ms / 1000,
+		.tv_usec = ms % 1000 * 1000,
+	};
+
+	return setsockopt(fd, SOL_SOCKET, option, &tv, sizeof(tv));
+}
+
+int tcp_state(int fd)
+{
+	struct tcp_info info = { };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_TCP, TCP_INFO, &info, &len))
+		return -1;
+	return info.tcpi_state;
+}
+
+int inq(int fd)
+{
+	int n;
+
+	return ioctl(fd, SIOCINQ, &n) ? -1 : n;
+}
+
+int outq(int fd)
+{
+	int n;
+
+	return ioctl(fd, SIOCOUTQ, &n) ? -1 : n;
+}
+
+/* ----------------------------------------------------------------- addresses */
+
+void addr_set(union addr *a, int family, const char *text, int port)
+{
+	void *ip = family == AF_INET ? (void *)&a->in.sin_addr :
+				       (void *)&a->in6.sin6_addr;
+
+	memset(a, 0, sizeof(*a));
+	a->sa.sa_family = family;
+	if (inet_pton(family, text, ip) != 1)
+		FAIL("not an address: %s", text);
+	addr_set_port(a, port);
+}
+
+void addr_any(union addr *a, int family, int port)
+{
+	addr_set(a, family, family == AF_INET ? "0.0.0.0" : "::", port);
+}
+
+socklen_t addr_len(const union addr *a)
+{
+	return a->sa.sa_family == AF_INET6 ? sizeof(a->in6) : sizeof(a->in);
+}
+
+int addr_port(const union addr *a)
+{
+	return ntohs(a->sa.sa_family == AF_INET6 ? a->in6.sin6_port :
+						   a->in.sin_port);
+}
+
+void addr_set_port(union addr *a, int port)
+{
+	if (a->sa.sa_family == AF_INET6)
+		a->in6.sin6_port = htons(port);
+	else
+		a->in.sin_port = htons(port);
+}
+
+bool addr_equal(const union addr *a, const union addr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family || addr_port(a) != addr_port(b))
+		return false;
+	if (a->sa.sa_family == AF_INET6)
+		return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
+	return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+}
+
+/* Good for two in one line. */
+const char *addr_text(const union addr *a)
+{
+	static __thread char text[2][INET6_ADDRSTRLEN + 32];
+	static __thread unsigned int turn;
+	char *t = text[turn++ % 2], ip[INET6_ADDRSTRLEN];
+	const void *p = a->sa.sa_family == AF_INET6 ?
+		(const void *)&a->in6.sin6_addr : (const void *)&a->in.sin_addr;
+
+	if (a->sa.sa_family != AF_INET && a->sa.sa_family != AF_INET6) {
+		snprintf(t, sizeof(text[0]), "family %u", a->sa.sa_family);
+		return t;
+	}
+	inet_ntop(a->sa.sa_family, p, ip, sizeof(ip));
+	snprintf(t, sizeof(text[0]), "%s port %d", ip, addr_port(a));
+	return t;
+}
+
+int name_of(int fd, union addr *a)
+{
+	socklen_t len = sizeof(*a);
+
+	return getsockname(fd, &a->sa, &len);
+}
+
+int peer_of(int fd, union addr *a)
+{
+	socklen_t len = sizeof(*a);
+
+	return getpeername(fd, &a->sa, &len);
+}
+
+const char *host_addr(int family, const char *host)
+{
+	const char *own = getenv("SDP_HOST"), *env;
+	bool v4 = family == AF_INET;
+
+	if (!own)
+		own = "h1";
+	if (!host || !strcmp(host, own)) {
+		host = own;
+		env = getenv(v4 ? "SDP_ADDR4" : "SDP_ADDR6");
+		if (env)
+			return env;
+	}
+	if (!strcmp(host, "h2"))
+		return v4 ? "10.9.0.2" : "fd09::2";
+	return v4 ? "10.9.0.1" : "fd09::1";
+}
+
+/* ------------------------------------------------------------------- pattern */
+
+/* splitmix64: a word of the stream from its number alone. */
+static inline uint64_t word_at(uint64_t key, uint64_t n)
+{
+	uint64_t z = (key << 40) + (n + 1) * 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+static inline uint8_t byte_at(uint64_t key, uint64_t pos)
+{
+	return word_at(key, pos / 8) >> pos % 8 * 8;
+}
+
+void pattern_fill(void *buf, size_t len, uint64_t key, uint64_t pos)
+{
+	uint8_t *p = buf, *end = p + len;
+	uint64_t w;
+
+	for (; p < end && pos % 8; pos++)
+		*p++ = byte_at(key, pos);
+	for (; p + 8 <= end; p += 8, pos += 8) {
+		w = htole64(word_at(key, pos / 8));
+		memcpy(p, &w, 8);
+	}
+	for (; p < end; pos++)
+		*p++ = byte_at(key, pos);
+}
+
+ssize_t pattern_check(const void *buf, size_t len, uint64_t key, uint64_t pos)
+{
+	const uint8_t *p = buf, *end = p + len;
+	uint64_t w, is;
+
+	for (; p < end; p++, pos++) {
+		if (!(pos % 8)) {
+			for (; p + 8 <= end; p += 8, pos += 8) {
+				w = htole64(word_at(key, pos / 8));
+				memcpy(&is, p, 8);
+				if (is != w)
+					break;
+			}
+			if (p == end)
+				break;
+		}
+		if (*p != byte_at(key, pos))
+			return p - (const uint8_t *)buf;
+	}
+	return -1;
+}
+
+int send_pattern_(int fd, size_t len, uint64_t key, uint64_t pos)
+{
+	static __thread char buf[65536];
+	size_t n, i;
+
+	while (len) {
+		n = len < sizeof(buf) ? len : sizeof(buf);
+		pattern_fill(buf, n, key, pos);
+		for (i = 0; i < n; )
+			i += OK(send(fd, buf + i, n - i, MSG_NOSIGNAL));
+		len -= n;
+		pos += n;
+	}
+	return 0;
+}
+
+static void compare(const uint8_t *buf, size_t len, uint64_t key, uint64_t pos)
+{
+	ssize_t bad = pattern_check(buf, len, key, pos);
+
+	if (bad >= 0)
+		FAIL("wrong byte at offset %llu of the stream (byte %zd of %zu just read): expected %#x, got %#x",
+		     (unsigned long long)pos + bad, bad, len,
+		     byte_at(key, pos + bad), buf[bad]);
+}
+
+int recv_pattern_(int fd, size_t len, uint64_t key, uint64_t pos)
+{
+	static __thread uint8_t buf[65536];
+	ssize_t n;
+
+	while (len) {
+		n = OK(recv(fd, buf, len < sizeof(buf) ? len : sizeof(buf), 0));
+		if (!n)
+			FAIL("end of stream at offset %llu, %zu bytes too early",
+			     (unsigned long long)pos, len);
+		compare(buf, n, key, pos);
+		len -= n;
+		pos += n;
+	}
+	return 0;
+}
+
+long long drain_(int fd, uint64_t key, uint64_t pos)
+{
+	static __thread uint8_t buf[65536];
+	uint64_t start = pos;
+	ssize_t n;
+
+	while ((n = OK(recv(fd, buf, sizeof(buf), 0)))) {
+		compare(buf, n, key, pos);
+		pos += n;
+	}
+	return pos - start;
+}
+
+int recv_text_(int fd, const char *text)
+{
+	size_t len = strlen(text), got = 0;
+	char buf[256];
+	ssize_t n;
+
+	while (got < len) {
+		n = OK(recv(fd, buf + got, len - got, 0));
+		if (!n)
+			FAIL("end of stream after %zu bytes, expected \"%s\"",
+			     got, text);
+		got += n;
+	}
+	if (memcmp(buf, text, len))
+		FAIL("expected \"%s\", got \"%.*s\"", text, (int)len, buf);
+	return 0;
+}
+
+int send_text_(int fd, const char *text)
+{
+	EQ(strlen(text), send(fd, text, strlen(text), MSG_NOSIGNAL));
+	return 0;
+}
+
+int expect_eof_(int fd)
+{
+	char c;
+
+	EQ(0, recv(fd, &c, 1, 0));
+	return 0;
+}
+
+/* ------------------------------------------------------------------- waiting */
+
+int poll_one(int fd, int events, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	OK(poll(&p, 1, ms > 0 ? ktap_ms(ms) : ms));
+	return p.revents;
+}
+
+int await_(int fd, int events)
+{
+	int got = poll_one(fd, events, 10000);
+
+	if (!(got & events))
+		FAIL("poll: none of the events %#x came in 10 s (revents %#x)",
+		     events, got);
+	return got;
+}
+
+void sleep_ms(int ms)
+{
+	usleep(ms * 1000);
+}
+
+void settle(void)
+{
+	sleep_ms(30);
+}
+
+void wait_asleep(pid_t pid, pid_t tid)
+{
+	long long end = ktap_now() + ktap_ms(1000);
+	char path[64], line[256];
+	int asleep = 0;
+	char *state;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	while (asleep < 3 && ktap_now() < end) {
+		f = fopen(path, "re");
+		if (!f)
+			return;		/* it has ended */
+		state = fgets(line, sizeof(line), f);
+		fclose(f);
+		state = state ? strrchr(line, ')') : NULL;
+		asleep = state && state[2] == 'S' ? asleep + 1 : 0;
+		usleep(1000);
+	}
+}
+
+static void *task_thread(void *arg)
+{
+	struct task *t = arg;
+	long long start = ktap_now();
+
+	t->tid = gettid();
+	errno = 0;
+	t->run(t);
+	t->err = errno;
+	t->ms = ktap_now() - start;
+	t->done = true;
+	return NULL;
+}
+
+int task_start_(struct task *t)
+{
+	int err;
+
+	t->tid = 0;
+	t->done = false;
+	err = pthread_create(&t->thread, NULL, task_thread, t);
+	if (err)
+		FAIL("pthread_create: %s", ktap_errno(err));
+	while (!t->tid)
+		usleep(100);
+	if (!t->done)
+		wait_asleep(getpid(), t->tid);
+	return 0;
+}
+
+long long task_join_(struct task *t)
+{
+	pthread_join(t->thread, NULL);
+	errno = t->err;
+	return t->ret;
+}
+
+void task_recv(struct task *t)
+{
+	t->ret = recv(t->fd, t->buf, t->len, t->flags);
+}
+
+void task_send(struct task *t)
+{
+	t->ret = send(t->fd, t->buf, t->len, t->flags | MSG_NOSIGNAL);
+}
+
+void task_send_all(struct task *t)
+{
+	send_pattern(t->fd, t->len, 1, 0);
+	t->ret = t->len;
+}
+
+void task_drain(struct task *t)
+{
+	t->ret = drain(t->fd, 1, 0);
+}
+
+void task_accept(struct task *t)
+{
+	t->ret = accept(t->fd, NULL, NULL);
+}
+
+void task_connect(struct task *t)
+{
+	t->ret = connect(t->fd, &t->addr->sa, addr_len(t->addr));
+}
+
+void task_poll(struct task *t)
+{
+	struct pollfd p = { .fd = t->fd, .events = t->events };
+
+	t->ret = poll(&p, 1, -1);
+	if (t->ret > 0)
+		t->ret = p.revents;
+}
+
+void task_close(struct task *t)
+{
+	t->ret = close(t->fd);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the socket tests share: the three ways to an SDP socket and TCP beside
+ * them, addresses, calls that block in a thread, a byte pattern that is known
+ * at every position.
+ *
+ * Helpers end the case when they fail; the macros make them name their caller.
+ */
+#ifndef _SDPTEST_H
+#define _SDPTEST_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <linux/sdp.h>
+
+#include "ktap.h"
+
+/* ------------------------------------------------------------------- sockets */
+
+enum door {
+	DOOR_TCP,
+	DOOR1,		/* socket(27) */
+	DOOR2,		/* socket(AF_INET, SOCK_STREAM, 257) */
+	DOOR3,		/* TCP_ULP */
+};
+
+/* Return: enum door, or -1. */
+int door_by_name(const char *name);
+/* Return: a descriptor, or -1 with errno. */
+int door_socket(enum door door, int family, int flags);
+/* Return: SDP_TRANSPORT_*, or -1 with errno; ENOPROTOOPT on a TCP socket. */
+int transport(int fd);
+/* Return: the size of SDP_INFO, or -1 with errno. */
+int sdp_info(int fd, struct sdp_info *info);
+
+void nonblock(int fd, bool on);
+int get_int(int fd, int level, int option);
+int set_int(int fd, int level, int option, int value);
+int set_ms(int fd, int option, int ms);
+int tcp_state(int fd);
+/* SIOCINQ, SIOCOUTQ; -1 with errno */
+int inq(int fd);
+int outq(int fd);
+
+/* ----------------------------------------------------------------- addresses */
+
+union addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_storage ss;
+};
+
+void addr_set(union addr *a, int family, const char *text, int port);
+void addr_any(union addr *a, int family, int port);
+socklen_t addr_len(const union addr *a);
+int addr_port(const union addr *a);
+void addr_set_port(union addr *a, int port);
+bool addr_equal(const union addr *a, const union addr *b);
+const char *addr_text(const union addr *a);
+int name_of(int fd, union addr *a);
+int peer_of(int fd, union addr *a);
+
+/*
+ * Of host "h1" or "h2", NULL for this one ($SDP_HOST): from the environment,
+ * SDP_ADDR4 and SDP_ADDR6 for this host, or the rig's.
+ */
+const char *host_addr(int family, const char *host);
+
+/* ------------------------------------------------------------------- pattern */
+
+void pattern_fill(void *buf, size_t len, uint64_t key, uint64_t pos);
+/* Return: where it differs first, or -1. */
+ssize_t pattern_check(const void *buf, size_t len, uint64_t key, uint64_t pos);
+
+/* Sends all; @pos is the position in the stream. */
+int send_pattern_(int fd, size_t len, uint64_t key, uint64_t pos);
+/* Receives exactly @len bytes and compares. */
+int recv_pattern_(int fd, size_t len, uint64_t key, uint64_t pos);
+/* Receives until EOF; returns how many bytes came. */
+long long drain_(int fd, uint64_t key, uint64_t pos);
+/* Receives a word of up to 255 bytes that must be @text. */
+int recv_text_(int fd, const char *text);
+int send_text_(int fd, const char *text);
+int expect_eof_(int fd);
+
+#define send_pattern(...)	CALL(send_pattern_(__VA_ARGS__))
+#define recv_pattern(...)	CALL(recv_pattern_(__VA_ARGS__))
+#define drain(...)		CALL(drain_(__VA_ARGS__))
+#define recv_text(...)		CALL(recv_text_(__VA_ARGS__))
+#define send_text(...)		CALL(send_text_(__VA_ARGS__))
+#define expect_eof(...)		CALL(expect_eof_(__VA_ARGS__))
+
+/* ------------------------------------------------------------------- waiting */
+
+/* poll() of one descriptor; @ms is made longer on slow machines, -1: for ever. */
+int poll_one(int fd, int events, int ms);
+/* Waits ten seconds for any of @events; what came. */
+int await_(int fd, int events);
+#define await(...)		CALL(await_(__VA_ARGS__))
+
+/* A moment in which nothing should happen. */
+void settle(void);
+void sleep_ms(int ms);
+
+/*
+ * A call that is to block, in a thread.  task_start() returns when the thread
+ * sleeps (or has ended), task_join() when the call has returned: its value,
+ * with errno set.
+ */
+struct task {
+	void (*run)(struct task *t);
+	int fd;
+	void *buf;
+	size_t len;
+	int flags;
+	int events;
+	const union addr *addr;
+
+	long long ret;
+	int err;
+	long long ms;		/* how long the call took */
+	pthread_t thread;
+	atomic_int tid;
+	atomic_bool done;
+};
+
+void task_recv(struct task *t);
+void task_send(struct task *t);		/* once */
+void task_send_all(struct task *t);	/* all of the pattern, key 1 */
+void task_drain(struct task *t);	/* all of the pattern up to EOF */
+void task_accept(struct task *t);
+void task_connect(struct task *t);
+void task_poll(struct task *t);
+void task_close(struct task *t);
+
+int task_start_(struct task *t);
+long long task_join_(struct task *t);
+#define task_start(t)		CALL(task_start_(t))
+#define task_join(t)		CALL(task_join_(t))
+
+/* Returns when thread @tid sleeps in the kernel; gives up after a second. */
+void wait_asleep(pid_t pid, pid_t tid);
+
+#endif

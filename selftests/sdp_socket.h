@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Socket semantics within one host, TCP being the oracle: every case runs on
+ * TCP and on SDP through each door.  Both ends are this host's RDMA address;
+ * SDP to oneself goes through the device.
+ */
+#ifndef _SDP_SOCKET_H
+#define _SDP_SOCKET_H
+
+#include "lib/sdptest.h"
+
+struct variant {
+	const char *name;
+	enum door door;
+	int family;
+};
+
+enum {
+	TCP_V4, TCP_V6, DOOR1_V4, DOOR2_V4, DOOR2_V6, DOOR3_V4, DOOR3_V6,
+	NR_VARIANTS
+};
+
+/* Sets of variants, for TEST_ON(). */
+#define ON_TCP		(1u << TCP_V4 | 1u << TCP_V6)
+#define ON_DOOR12	(1u << DOOR1_V4 | 1u << DOOR2_V4 | 1u << DOOR2_V6)
+#define ON_DOOR3	(1u << DOOR3_V4 | 1u << DOOR3_V6)
+#define ON_SDP		(ON_DOOR12 | ON_DOOR3)
+#define ON_V6		(1u << TCP_V6 | 1u << DOOR2_V6 | 1u << DOOR3_V6)
+
+extern const struct variant *variant;
+
+static inline bool on_sdp(void)
+{
+	return variant->door != DOOR_TCP;
+}
+
+/* A socket of the variant. */
+int sock_(int flags);
+#define sock()		CALL(sock_(0))
+#define sock_flags(f)	CALL(sock_(f))
+
+/* This host's address; an address of its network where nobody answers. */
+void here(union addr *a, int port);
+void nobody(union addr *a);
+
+int bind_to(int fd, const union addr *a);
+int connect_to(int fd, const union addr *a);
+
+/* Bound to this host and a free port, which is put into @a, and listening. */
+int listener_(union addr *a, int backlog);
+#define listener(a, b)	CALL(listener_(a, b))
+/* The same on the wildcard address of @family; @a: how to reach it. */
+int any_listener_(union addr *a, int family, int v6only);
+#define any_listener(...) CALL(any_listener_(__VA_ARGS__))
+
+/* A port of this host where nobody listens, taken for the case's length. */
+void closed_port_(union addr *a);
+#define closed_port(a)	({ CALL((closed_port_(a), 0)); })
+
+/* Waits for a connection and takes it; on SDP it must be SDP. */
+int accept_one_(int l);
+#define accept_one(l)	CALL(accept_one_(l))
+
+/* On an SDP variant the connection must go by SDP. */
+int must_be_sdp_(int fd);
+#define must_be_sdp(fd)	CALL(must_be_sdp_(fd))
+
+/* A connection from c to s; l listens. */
+struct pair {
+	int c, s, l;
+	union addr addr;	/* of l, and of s */
+};
+
+int pair_open_(struct pair *p);
+#define pair_open(p)	CALL(pair_open_(p))
+/* Before connecting: options on the client's and the listening socket. */
+int pair_start_(struct pair *p);
+#define pair_start(p)	CALL(pair_start_(p))
+int pair_finish_(struct pair *p);
+#define pair_finish(p)	CALL(pair_finish_(p))
+
+/* Sends until the socket, made non-blocking for it, takes no more. */
+long long fill_(int fd, uint64_t key);
+#define fill(fd, key)	CALL(fill_(fd, key))
+
+/* Reset by the peer, as seen by this end. */
+int expect_reset_(int fd);
+#define expect_reset(fd) CALL(expect_reset_(fd))
+
+/* Sets net.sdp.WORD for the rest of the case. */
+int sysctl_(const char *word, int value);
+#define sysctl(w, v)	CALL(sysctl_(w, v))
+
+#endif

@@ -1,0 +1,1 @@
+#include "sdp_socket.h"

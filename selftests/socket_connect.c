@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Connecting: blocking, non-blocking, refused, interrupted, undone. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "sdp_socket.h"
+
+TEST(connect_blocking)
+{
+	struct pair p;
+
+	pair_open(&p);
+	send_text(p.c, "question");
+	recv_text(p.s, "question");
+	send_text(p.s, "answer");
+	recv_text(p.c, "answer");
+	EQ(0, get_int(p.c, SOL_SOCKET, SO_ERROR));
+	FAILS(EISCONN, connect_to(p.c, &p.addr));
+	FAILS(EISCONN, connect_to(p.s, &p.addr));
+}
+
+/* Nobody has to be in accept() for connect() to return. */
+TEST(connect_before_accept)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock(), s;
+
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	send_text(c, "early");
+	s = accept_one(l);
+	recv_text(s, "early");
+}
+
+TEST(connect_nonblocking)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock(), s;
+
+	nonblock(c, true);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	EQ_HEX(POLLOUT, await(c, POLLOUT));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	/* The first look at the outcome is 0, further ones are errors. */
+	EQ(0, connect_to(c, &a));
+	FAILS(EISCONN, connect_to(c, &a));
+	FAILS(EISCONN, connect_to(c, &a));
+	must_be_sdp(c);
+	s = accept_one(l);
+	send_text(c, "hi");
+	recv_text(s, "hi");
+	FAILS(EAGAIN, recv(c, &a, 1, 0));
+}
+
+TEST(connect_already)
+{
+	union addr a;
+	int c = sock();
+
+	nobody(&a);
+	nonblock(c, true);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	FAILS(EALREADY, connect_to(c, &a));
+	FAILS(EALREADY, connect_to(c, &a));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ_HEX(0, poll_one(c, POLLIN | POLLOUT | POLLRDHUP, 0));
+	FAILS(EAGAIN, send(c, &a, 1, MSG_NOSIGNAL));
+	FAILS(EINVAL, listen(c, 1));
+	OK(close(c));
+}
+
+/* A blocking second call waits for the first. */
+TEST(connect_already_blocking)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock();
+
+	nonblock(c, true);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	nonblock(c, false);
+	OK(connect_to(c, &a));
+	FAILS(EISCONN, connect_to(c, &a));
+	accept_one(l);
+}
+
+TEST(connect_refused)
+{
+	union addr a, open;
+	int c = sock(), l;
+
+	closed_port(&a);
+	FAILS(ECONNREFUSED, connect_to(c, &a));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	FAILS(ENOTCONN, peer_of(c, &a));
+	FAILS(ECONNREFUSED, connect_to(c, &a));
+	/* The socket is good for another address. */
+	l = listener(&open, 4);
+	OK(connect_to(c, &open));
+	must_be_sdp(c);
+	accept_one(l);
+}
+
+TEST(connect_refused_nonblocking)
+{
+	union addr a;
+	int c = sock();
+
+	closed_port(&a);
+	nonblock(c, true);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	EQ_HEX(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP,
+	       await(c, POLLIN | POLLOUT | POLLRDHUP));
+	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ_HEX(POLLIN | POLLOUT | POLLHUP | POLLRDHUP,
+	       poll_one(c, POLLIN | POLLOUT | POLLRDHUP, 0));
+	EQ(0, recv(c, &a, 1, 0));
+	FAILS(EPIPE, send(c, &a, 1, MSG_NOSIGNAL));
+}
+
+/* The error not yet fetched is the next connect()'s, once. */
+TEST(connect_refused_second_call)
+{
+	union addr a, open;
+	int c = sock(), l;
+
+	closed_port(&a);
+	nonblock(c, true);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	await(c, POLLOUT);
+	FAILS(ECONNREFUSED, connect_to(c, &a));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	await(c, POLLOUT);
+	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
+	FAILS(ECONNABORTED, connect_to(c, &a));
+	l = listener(&open, 4);
+	FAILS(EINPROGRESS, connect_to(c, &open));
+	await(c, POLLOUT);
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	must_be_sdp(c);
+	accept_one(l);
+}
+
+/* The error not yet fetched is recv()'s and send()'s too. */
+TEST(connect_refused_recv)
+{
+	union addr a;
+	char x = 0;
+	int c;
+
+	closed_port(&a);
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	await(c, POLLERR);
+	FAILS(ECONNREFUSED, recv(c, &x, 1, 0));
+	EQ(0, recv(c, &x, 1, 0));
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	await(c, POLLERR);
+	FAILS(ECONNREFUSED, send(c, &x, 1, MSG_NOSIGNAL));
+	FAILS(EPIPE, send(c, &x, 1, MSG_NOSIGNAL));
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* Interrupted, it goes on in the background. */
+TEST(connect_interrupted)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	union addr a;
+	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
+
+	OK(sigaction(SIGUSR1, &sa, NULL));
+	nobody(&a);
+	task_start(&t);
+	CHECK(!t.done);
+	pthread_kill(t.thread, SIGUSR1);
+	FAILS(EINTR, task_join(&t));
+	nonblock(t.fd, true);
+	FAILS(EALREADY, connect_to(t.fd, &a));
+}
+
+TEST(connect_timeout)
+{
+	long long start = ktap_now();
+	union addr a;
+	int c = sock();
+
+	nobody(&a);
+	OK(set_ms(c, SO_SNDTIMEO, 100));
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	IN_RANGE(95, ktap_ms(1900), ktap_now() - start);
+	FAILS(EALREADY, connect_to(c, &a));
+}
+
+/* Closing, or dying, while a connection is under way leaves nothing behind. */
+TEST(connect_and_close)
+{
+	union addr a, b;
+	int l = listener(&b, 64), i, c;
+
+	nobody(&a);
+	for (i = 0; i < 20; i++) {
+		c = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c, i & 1 ? &a : &b));
+		OK(close(c));
+	}
+	c = sock();
+	OK(connect_to(c, &b));
+	send_text(c, "x");
+	/* What is accepted before it has an end. */
+	for (i = 0; i < 21; i++) {
+		char text;
+		int s;
+
+		await(l, POLLIN);
+		s = OK(accept(l, NULL, NULL));
+		if (recv(s, &text, 1, 0) == 1)
+			return;
+		close(s);
+	}
+	FAIL("the last connection was not accepted");
+}
+
+TEST(connect_and_be_killed)
+{
+	union addr a;
+	int c = sock();
+	pid_t pid;
+
+	nobody(&a);
+	pid = OK(fork());
+	if (!pid) {
+		connect_to(c, &a);
+		pause();
+	}
+	wait_asleep(pid, pid);
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	nonblock(c, true);
+	FAILS(EALREADY, connect_to(c, &a));
+	OK(close(c));
+}
+
+TEST(connect_shutdown)
+{
+	union addr a;
+	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
+
+	nobody(&a);
+	task_start(&t);
+	CHECK(!t.done);
+	OK(shutdown(t.fd, SHUT_RDWR));
+	EQ(-1, task_join(&t));
+	if (errno != ECONNABORTED && errno != ECONNRESET)
+		FAIL("connect: expected ECONNABORTED, got %s", ktap_errno(errno));
+}
+
+TEST(connect_wrong_address)
+{
+	bool v4 = variant->family == AF_INET;
+	union addr a, l;
+	int c = sock(), s;
+
+	s = listener(&l, 4);
+	a = l;
+	FAILS(EINVAL, connect(c, &a.sa, 0));
+	FAILS(EINVAL, connect(c, &a.sa, 1));
+	FAILS(EINVAL, connect(c, &a.sa, v4 ? 8 : 20));
+	FAILS(EFAULT, connect(c, (void *)8, sizeof(a.in6)));
+	FAILS(EINVAL, connect(c, &a.sa, sizeof(a) + 1));
+	a.sa.sa_family = AF_UNIX;
+	FAILS(EAFNOSUPPORT, connect(c, &a.sa, sizeof(a.in6)));
+	a.sa.sa_family = v4 ? AF_INET6 : AF_INET;
+	FAILS(EAFNOSUPPORT, connect(c, &a.sa, sizeof(a.in6)));
+	FAILS(EBADF, connect(-1, &l.sa, addr_len(&l)));
+	/* None of this has used the socket up. */
+	OK(connect_to(c, &l));
+	must_be_sdp(c);
+	accept_one(s);
+}
+
+TEST(connect_no_route)
+{
+	bool v4 = variant->family == AF_INET;
+	union addr a;
+	int c = sock();
+
+	/* Nets for documentation: without default route unreachable. */
+	addr_set(&a, variant->family, v4 ? "192.0.2.1" : "2001:db8::1", 9);
+	if (connect_to(c, &a) == 0 || errno != ENETUNREACH)
+		FAIL("connect: expected ENETUNREACH, got %s", ktap_errno(errno));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+}
+
+TEST(connect_bound)
+{
+	union addr a, from, name;
+	int l = listener(&a, 4), c = sock(), s;
+
+	here(&from, 0);
+	OK(bind_to(c, &from));
+	OK(name_of(c, &from));
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	s = accept_one(l);
+	OK(name_of(c, &name));
+	CHECK(addr_equal(&name, &from));
+	OK(peer_of(s, &name));
+	if (!addr_equal(&name, &from))
+		FAIL("peer of the server: expected %s, got %s", addr_text(&from), addr_text(&name));
+}
+
+/* connect() to AF_UNSPEC undoes a connection; the socket can be used anew. */
+TEST(connect_unspec)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC };
+	struct pair p;
+	int s;
+
+	pair_open(&p);
+	OK(connect(p.c, &x.sa, sizeof(x.in)));
+	FAILS(ENOTCONN, peer_of(p.c, &x));
+	expect_reset(p.s);
+	OK(connect_to(p.c, &p.addr));
+	must_be_sdp(p.c);
+	s = accept_one(p.l);
+	send_text(p.c, "second life");
+	recv_text(s, "second life");
+}
+
+TEST(connect_unspec_fresh)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC }, a;
+	int c = sock(), l = listener(&a, 4);
+
+	OK(connect(c, &x.sa, sizeof(x.in)));
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	accept_one(l);
+}
+
+TEST(connect_unspec_connecting)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC }, a, b;
+	int c = sock_flags(SOCK_NONBLOCK), l = listener(&b, 4);
+
+	nobody(&a);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	OK(connect(c, &x.sa, sizeof(x.in)));
+	EQ(ECONNRESET, get_int(c, SOL_SOCKET, SO_ERROR));
+	FAILS(EINPROGRESS, connect_to(c, &b));
+	EQ_HEX(POLLOUT, await(c, POLLOUT));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	must_be_sdp(c);
+	accept_one(l);
+}
+
+TEST(connect_unspec_listener)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC }, a;
+	int l = listener(&a, 4);
+
+	OK(connect(l, &x.sa, sizeof(x.in)));
+	FAILS(EINVAL, accept(l, NULL, NULL));
+	EQ(0, get_int(l, SOL_SOCKET, SO_ACCEPTCONN));
+	FAILS(ECONNREFUSED, connect_to(sock(), &a));
+}
+
+/* Many at once, each with its own byte. */
+TEST(connect_many)
+{
+	enum { N = 32 };
+	int l, c[N], i, s;
+	unsigned char x;
+	union addr a;
+
+	l = listener(&a, N);
+	for (i = 0; i < N; i++) {
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+	}
+	for (i = 0; i < N; i++) {
+		EQ_HEX(POLLOUT, await(c[i], POLLOUT));
+		EQ(0, get_int(c[i], SOL_SOCKET, SO_ERROR));
+		must_be_sdp(c[i]);
+		x = i;
+		EQ(1, send(c[i], &x, 1, 0));
+	}
+	for (i = 0; i < N; i++) {
+		s = accept_one(l);
+		EQ(1, recv(s, &x, 1, 0));
+		EQ(1, send(s, &x, 1, 0));
+	}
+	for (i = 0; i < N; i++) {
+		await(c[i], POLLIN);
+		EQ(1, recv(c[i], &x, 1, 0));
+		EQ(i, x);
+	}
+}
+
+/* One after the other, with nothing left over. */
+TEST(connect_in_a_row)
+{
+	union addr a;
+	int l = listener(&a, 4), c, s, i;
+
+	for (i = 0; i < 50; i++) {
+		c = sock();
+		OK(connect_to(c, &a));
+		s = accept_one(l);
+		send_pattern(c, 100, i, 0);
+		recv_pattern(s, 100, i, 0);
+		if (i & 1) {
+			close(c);
+			expect_eof(s);
+			close(s);
+		} else {
+			close(s);
+			expect_eof(c);
+			close(c);
+		}
+	}
+}
+
+/* Early send() waits for the connection, as does recv(). */
+TEST(connect_early_calls)
+{
+	char buf[16];
+	union addr a;
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+	int l = listener(&a, 4), c = sock(), s;
+
+	nonblock(c, true);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	nonblock(c, false);
+	send_text(c, "early");
+	t.fd = c;
+	task_start(&t);
+	s = accept_one(l);
+	recv_text(s, "early");
+	send_text(s, "late");
+	EQ(4, task_join(&t));
+	must_be_sdp(c);
+}

@@ -1,0 +1,1058 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Sending and receiving. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <linux/errqueue.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+
+#include "sdp_socket.h"
+
+/* Data of a test is on the other side when FIONREAD says so. */
+#define arrived(fd, n) EVENTUALLY(n, inq(fd))
+
+/* ----------------------------------------------------------------- the calls */
+
+static ssize_t by_write(int fd, char *buf, size_t len)
+{
+	return write(fd, buf, len);
+}
+
+static ssize_t by_send(int fd, char *buf, size_t len)
+{
+	return send(fd, buf, len, 0);
+}
+
+static ssize_t by_sendto(int fd, char *buf, size_t len)
+{
+	return sendto(fd, buf, len, 0, NULL, 0);
+}
+
+static ssize_t by_writev(int fd, char *buf, size_t len)
+{
+	struct iovec iov[3] = {
+		{ buf, len / 3 }, { NULL, 0 }, { buf + len / 3, len - len / 3 },
+	};
+
+	return writev(fd, iov, 3);
+}
+
+static ssize_t by_sendmsg(int fd, char *buf, size_t len)
+{
+	struct iovec iov[2] = {
+		{ buf, 1 }, { buf + 1, len - 1 },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	return sendmsg(fd, &msg, 0);
+}
+
+static ssize_t by_read(int fd, char *buf, size_t len)
+{
+	return read(fd, buf, len);
+}
+
+static ssize_t by_recv(int fd, char *buf, size_t len)
+{
+	return recv(fd, buf, len, 0);
+}
+
+static ssize_t by_recvfrom(int fd, char *buf, size_t len)
+{
+	struct sockaddr_storage ss;
+	socklen_t alen = sizeof(ss);
+	ssize_t n = recvfrom(fd, buf, len, 0, (struct sockaddr *)&ss, &alen);
+
+	/* TCP gives no address. */
+	if (n >= 0 && alen)
+		FAIL("recvfrom: address of %u bytes", alen);
+	return n;
+}
+
+static ssize_t by_readv(int fd, char *buf, size_t len)
+{
+	struct iovec iov[3] = {
+		{ buf, len / 2 }, { NULL, 0 }, { buf + len / 2, len - len / 2 },
+	};
+
+	return readv(fd, iov, 3);
+}
+
+static ssize_t by_recvmsg(int fd, char *buf, size_t len)
+{
+	struct sockaddr_storage ss;
+	char control[64];
+	struct iovec iov[2] = {
+		{ buf, 1 }, { buf + 1, len - 1 },
+	};
+	struct msghdr msg = {
+		.msg_name = &ss, .msg_namelen = sizeof(ss),
+		.msg_iov = iov, .msg_iovlen = 2, .msg_flags = -1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(fd, &msg, 0);
+
+	if (n >= 0 && (msg.msg_namelen || msg.msg_controllen || msg.msg_flags))
+		FAIL("recvmsg: name of %u bytes, control of %zu, flags %#x",
+		     msg.msg_namelen, msg.msg_controllen, msg.msg_flags);
+	return n;
+}
+
+static const struct {
+	const char *name;
+	ssize_t (*call)(int fd, char *buf, size_t len);
+} senders[] = {
+	{ "write", by_write }, { "send", by_send }, { "sendto", by_sendto },
+	{ "writev", by_writev }, { "sendmsg", by_sendmsg },
+}, receivers[] = {
+	{ "read", by_read }, { "recv", by_recv }, { "recvfrom", by_recvfrom },
+	{ "readv", by_readv }, { "recvmsg", by_recvmsg },
+};
+
+TEST(calls)
+{
+	static const size_t sizes[] = { 1, 3, 100, 4096, 5000 };
+	unsigned int i, j, k;
+	char out[5000], in[5001];
+	size_t len, got;
+	struct pair p;
+	ssize_t n;
+
+	pair_open(&p);
+	for (i = 0; i < ARRAY_SIZE(senders); i++) {
+		for (j = 0; j < ARRAY_SIZE(receivers); j++) {
+			for (k = 0; k < ARRAY_SIZE(sizes); k++) {
+				len = sizes[k];
+				pattern_fill(out, len, i * 8 + j, 0);
+				n = senders[i].call(p.c, out, len);
+				if (n != (ssize_t)len)
+					FAIL("%s of %zu bytes: %zd %s", senders[i].name,
+					     len, n, n < 0 ? ktap_errno(errno) : "");
+				for (got = 0; got < len; got += n) {
+					n = receivers[j].call(p.s, in + got, sizeof(in) - got);
+					if (n <= 0)
+						FAIL("%s after %zu of %zu bytes: %zd %s",
+						     receivers[j].name, got, len, n,
+						     n < 0 ? ktap_errno(errno) : "");
+				}
+				if (got != len || memcmp(in, out, len))
+					FAIL("%s of %zu bytes, %s of %zu: they differ",
+					     senders[i].name, len, receivers[j].name, got);
+			}
+		}
+	}
+}
+
+/* A connected stream has no use for an address, and does not mind one. */
+TEST(sendto_with_address)
+{
+	struct pair p;
+	union addr a;
+
+	pair_open(&p);
+	nobody(&a);
+	EQ(5, sendto(p.c, "hello", 5, 0, &a.sa, addr_len(&a)));
+	recv_text(p.s, "hello");
+}
+
+TEST(vectors)
+{
+	static char out[40000], in[40000];
+	struct iovec iov[64];
+	size_t sum, len;
+	struct pair p;
+	unsigned int i, round, n;
+	ssize_t got;
+
+	srandom(4711);
+	pair_open(&p);
+	for (round = 0; round < 40; round++) {
+		n = 1 + random() % ARRAY_SIZE(iov);
+		for (i = 0, sum = 0; i < n; i++) {
+			len = random() % 4 ? random() % 600 : 0;
+			iov[i].iov_base = out + sum;
+			iov[i].iov_len = len;
+			sum += len;
+		}
+		pattern_fill(out, sum, round, 0);
+		EQ(sum, writev(p.c, iov, n));
+		memset(in, 0, sum);
+		for (i = 0, len = 0; i < ARRAY_SIZE(iov) && len < sum; i++) {
+			size_t l = random() % 700;
+
+			if (l > sum - len || i == ARRAY_SIZE(iov) - 1)
+				l = sum - len;
+			iov[i].iov_base = in + len;
+			iov[i].iov_len = l;
+			len += l;
+		}
+		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = i };
+
+		got = sum ? OK(recvmsg(p.s, &msg, MSG_WAITALL)) : 0;
+		EQ(sum, got);
+		got = pattern_check(in, sum, round, 0);
+		if (got >= 0)
+			FAIL("round %u: byte %zd of %zu differs", round, got, sum);
+	}
+}
+
+TEST(mmsg)
+{
+	char out[3][10] = { "first", "second", "third" }, in[3][5];
+	struct iovec oiov[3], iiov[3];
+	struct mmsghdr o[3] = { }, i[3] = { };
+	struct pair p;
+	int k;
+
+	pair_open(&p);
+	for (k = 0; k < 3; k++) {
+		oiov[k].iov_base = out[k];
+		oiov[k].iov_len = 5;
+		o[k].msg_hdr.msg_iov = &oiov[k];
+		o[k].msg_hdr.msg_iovlen = 1;
+		iiov[k].iov_base = in[k];
+		iiov[k].iov_len = 5;
+		i[k].msg_hdr.msg_iov = &iiov[k];
+		i[k].msg_hdr.msg_iovlen = 1;
+	}
+	EQ(3, sendmmsg(p.c, o, 3, 0));
+	for (k = 0; k < 3; k++)
+		EQ(5, o[k].msg_len);
+	arrived(p.s, 15);
+	EQ(3, recvmmsg(p.s, i, 3, MSG_WAITALL, NULL));
+	for (k = 0; k < 3; k++)
+		CHECK(i[k].msg_len == 5 && !memcmp(in[k], out[k], 5));
+}
+
+/* ---------------------------------------------------------------------- sizes */
+
+TEST(send_nothing)
+{
+	struct iovec iov = { };
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	EQ(0, send(p.c, "", 0, 0));
+	EQ(0, write(p.c, "", 0));
+	EQ(0, writev(p.c, &iov, 1));
+	EQ(0, send(p.c, NULL, 0, MSG_DONTWAIT));
+	settle();
+	EQ_HEX(0, poll_one(p.s, POLLIN, 0));
+	FAILS(EAGAIN, recv(p.s, &c, 1, MSG_DONTWAIT));
+	send_text(p.c, "x");
+	recv_text(p.s, "x");
+}
+
+TEST(receive_nothing)
+{
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	EQ(0, read(p.s, &c, 0));		/* does not wait */
+	FAILS(EAGAIN, recv(p.s, &c, 0, MSG_DONTWAIT));
+	send_text(p.c, "x");
+	await(p.s, POLLIN);
+	EQ(0, recv(p.s, &c, 0, 0));
+	EQ(0, recv(p.s, NULL, 0, 0));
+	recv_text(p.s, "x");
+}
+
+TEST(partial_reads)
+{
+	static const size_t sizes[] = { 1, 7, 100, 4095, 1, 4096, 700 };
+	char buf[4096];
+	size_t pos = 0;
+	struct pair p;
+	unsigned int i;
+	ssize_t n;
+
+	pair_open(&p);
+	send_pattern(p.c, 9000, 5, 0);
+	arrived(p.s, 9000);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		/* What is there is given as far as there is room. */
+		n = OK(recv(p.s, buf, sizes[i], 0));
+		EQ(sizes[i], n);
+		EQ(-1, pattern_check(buf, n, 5, pos));
+		pos += n;
+		EQ(9000 - pos, inq(p.s));
+	}
+	EQ(0, 9000 - pos);
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_DONTWAIT));
+}
+
+/* Several sends are one read. */
+TEST(stream_has_no_records)
+{
+	char buf[100];
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < 50; i++)
+		send_pattern(p.c, 2, 7, i * 2);
+	arrived(p.s, 100);
+	EQ(100, recv(p.s, buf, sizeof(buf), 0));
+	EQ(-1, pattern_check(buf, 100, 7, 0));
+}
+
+/* Every length around the borders of messages and pages. */
+TEST(sizes)
+{
+	static const size_t sizes[] = {
+		1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4079, 4080, 4081,
+		4095, 4096, 4097, 8175, 8176, 8177, 8191, 8192, 8193, 16367,
+		16368, 16369, 16383, 16384, 16385, 32751, 32752, 32753, 32768,
+		65535, 65536, 65537, 131073, 300000,
+	};
+	static char buf[300000];
+	struct task t = { .run = task_send, .buf = buf };
+	struct pair p;
+	unsigned int i;
+
+	pair_open(&p);
+	t.fd = p.c;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		t.len = sizes[i];
+		pattern_fill(buf, t.len, i, 0);
+		if (t.len <= 32768)
+			task_send(&t);
+		else
+			task_start(&t);
+		recv_pattern(p.s, t.len, i, 0);
+		if (t.len > 32768)
+			task_join(&t);
+		EQ(sizes[i], t.ret);
+	}
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_DONTWAIT));
+}
+
+/* One send() larger than all buffers returns when all of it is taken. */
+TEST(large_send)
+{
+	size_t len = 8 << 20;
+	struct task t = { .run = task_send, .len = len };
+	struct pair p;
+
+	t.buf = malloc(len);
+	pattern_fill(t.buf, len, 2, 0);
+	pair_open(&p);
+	t.fd = p.c;
+	task_start(&t);
+	CHECK(!t.done);
+	recv_pattern(p.s, len, 2, 0);
+	EQ(len, task_join(&t));
+}
+
+TEST(ping_pong)
+{
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < 300; i++) {
+		send_pattern(p.c, 1 + i % 100, i, 0);
+		recv_pattern(p.s, 1 + i % 100, i, 0);
+		send_pattern(p.s, 1 + i % 77, i, 5);
+		recv_pattern(p.c, 1 + i % 77, i, 5);
+	}
+}
+
+/* ---------------------------------------------------------------------- flags */
+
+TEST(msg_dontwait)
+{
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	FAILS(EAGAIN, recv(p.c, &c, 1, MSG_DONTWAIT));
+	FAILS(EAGAIN, recv(p.s, &c, 1, MSG_DONTWAIT));
+	EQ(5, send(p.c, "hello", 5, MSG_DONTWAIT));
+	await(p.s, POLLIN);
+	EQ(1, recv(p.s, &c, 1, MSG_DONTWAIT));
+	nonblock(p.s, true);
+	recv_text(p.s, "ello");
+	FAILS(EAGAIN, recv(p.s, &c, 1, 0));
+	FAILS(EAGAIN, read(p.s, &c, 1));
+}
+
+TEST(msg_peek)
+{
+	char buf[9000];
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_PEEK | MSG_DONTWAIT));
+	send_pattern(p.c, 3000, 5, 0);
+	send_pattern(p.c, 3000, 5, 3000);
+	arrived(p.s, 6000);
+	for (i = 0; i < 3; i++) {
+		memset(buf, 0, sizeof(buf));
+		/* More than is there: what is there, across messages. */
+		EQ(6000, recv(p.s, buf, sizeof(buf), MSG_PEEK));
+		EQ(-1, pattern_check(buf, 6000, 5, 0));
+		EQ(10, recv(p.s, buf, 10, MSG_PEEK));
+		EQ(-1, pattern_check(buf, 10, 5, 0));
+		EQ(6000, inq(p.s));
+	}
+	recv_pattern(p.s, 100, 5, 0);
+	EQ(5900, recv(p.s, buf, sizeof(buf), MSG_PEEK));
+	EQ(-1, pattern_check(buf, 5900, 5, 100));
+	recv_pattern(p.s, 5900, 5, 100);
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_PEEK | MSG_DONTWAIT));
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(0, recv(p.s, buf, 1, MSG_PEEK));
+	expect_eof(p.s);
+}
+
+TEST(msg_peek_blocks)
+{
+	char buf[16];
+	struct task t = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf), .flags = MSG_PEEK,
+	};
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.s;
+	task_start(&t);
+	CHECK(!t.done);
+	send_text(p.c, "look");
+	EQ(4, task_join(&t));
+	recv_text(p.s, "look");
+}
+
+TEST(msg_peek_waitall)
+{
+	char buf[2000];
+	struct task t = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf),
+		.flags = MSG_PEEK | MSG_WAITALL,
+	};
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.s;
+	send_pattern(p.c, 1000, 5, 0);
+	arrived(p.s, 1000);
+	task_start(&t);
+	send_pattern(p.c, 1000, 5, 1000);
+	EQ(2000, task_join(&t));
+	EQ(-1, pattern_check(buf, 2000, 5, 0));
+	recv_pattern(p.s, 2000, 5, 0);
+}
+
+TEST(msg_waitall)
+{
+	static char buf[30000];
+	struct task t = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf), .flags = MSG_WAITALL,
+	};
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	t.fd = p.s;
+	task_start(&t);
+	for (i = 0; i < 10; i++) {
+		CHECK(!t.done);
+		send_pattern(p.c, 3000, 5, i * 3000);
+	}
+	EQ(30000, task_join(&t));
+	EQ(-1, pattern_check(buf, 30000, 5, 0));
+
+	/* The end of the stream ends the wait. */
+	task_start(&t);
+	send_pattern(p.c, 100, 6, 0);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(100, task_join(&t));
+	EQ(-1, pattern_check(buf, 100, 6, 0));
+	EQ(0, recv(p.s, buf, 10, MSG_WAITALL));
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void catch(int sig, int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	OK(sigaction(sig, &sa, NULL));
+}
+
+/* A signal or the time limit ends it with what is there. */
+TEST(msg_waitall_cut_short)
+{
+	static char buf[1000];
+	struct task t = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf), .flags = MSG_WAITALL,
+	};
+	struct pair p;
+
+	catch(SIGUSR1, 0);
+	pair_open(&p);
+	t.fd = p.s;
+	send_pattern(p.c, 300, 5, 0);
+	arrived(p.s, 300);
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	EQ(300, task_join(&t));
+	EQ(-1, pattern_check(buf, 300, 5, 0));
+
+	OK(set_ms(p.s, SO_RCVTIMEO, 100));
+	send_pattern(p.c, 200, 5, 300);
+	EQ(200, recv(p.s, buf, sizeof(buf), MSG_WAITALL));
+	EQ(-1, pattern_check(buf, 200, 5, 300));
+	FAILS(EAGAIN, recv(p.s, buf, sizeof(buf), MSG_WAITALL));
+
+	/* DONTWAIT wins over WAITALL. */
+	send_pattern(p.c, 200, 5, 500);
+	arrived(p.s, 200);
+	EQ(200, recv(p.s, buf, sizeof(buf), MSG_WAITALL | MSG_DONTWAIT));
+}
+
+/* TCP's own meaning of MSG_TRUNC: the bytes are dropped instead of copied. */
+TEST(msg_trunc)
+{
+	char buf[100];
+	struct pair p;
+
+	pair_open(&p);
+	send_pattern(p.c, 1000, 5, 0);
+	arrived(p.s, 1000);
+	EQ(300, recv(p.s, NULL, 300, MSG_TRUNC));
+	memset(buf, 0xee, sizeof(buf));
+	EQ(100, recv(p.s, buf, 100, MSG_TRUNC));
+	EQ(0xee, (unsigned char)buf[0]);
+	EQ(0xee, (unsigned char)buf[99]);
+	recv_pattern(p.s, 100, 5, 400);
+	EQ(500, recv(p.s, NULL, 100000, MSG_TRUNC));
+	FAILS(EAGAIN, recv(p.s, NULL, 1, MSG_TRUNC | MSG_DONTWAIT));
+}
+
+/* Held back for a while at most, and not once more data follows. */
+TEST(msg_more)
+{
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < 10; i++)
+		EQ(3, send(p.c, "abc", 3, MSG_MORE));
+	EQ(3, send(p.c, "end", 3, 0));
+	recv_text(p.s, "abcabcabcabcabcabcabcabcabcabcend");
+	EQ(5, send(p.c, "alone", 5, MSG_MORE));
+	arrived(p.s, 5);
+	recv_text(p.s, "alone");
+	EQ(5, send(p.c, "close", 5, MSG_MORE));
+	OK(shutdown(p.c, SHUT_WR));
+	recv_text(p.s, "close");
+	expect_eof(p.s);
+}
+
+TEST(tcp_cork)
+{
+	struct pair p;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, 1));
+	send_text(p.c, "corked");
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, 0));
+	recv_text(p.s, "corked");
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, 1));
+	send_text(p.c, "corked for ever");
+	arrived(p.s, 15);
+}
+
+/* A writer of small pieces is not held up by a reader who says nothing. */
+TEST(small_writes_one_way)
+{
+	long long start = ktap_now();
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < 50; i++) {
+		send_text(p.c, "a");
+		send_text(p.c, "b");
+		recv_text(p.s, "ab");
+	}
+	/* Nagle's algorithm against delayed acknowledgement: 40 ms each. */
+	IN_RANGE(0, ktap_ms(5000), ktap_now() - start);
+}
+
+TEST(msg_oob)
+{
+	struct pair p;
+	char c = 'u';
+
+	pair_open(&p);
+	if (on_sdp()) {
+		/* A documented difference. */
+		FAILS(EOPNOTSUPP, send(p.c, &c, 1, MSG_OOB));
+		EQ(-1, recv(p.s, &c, 1, MSG_OOB));
+		if (errno != EINVAL && errno != EOPNOTSUPP)
+			FAIL("recv MSG_OOB: expected EINVAL, got %s", ktap_errno(errno));
+	} else {
+		FAILS(EINVAL, recv(p.s, &c, 1, MSG_OOB));
+		EQ(1, send(p.c, &c, 1, MSG_OOB));
+		await(p.s, POLLPRI);
+		EQ(1, recv(p.s, &c, 1, MSG_OOB));
+	}
+	send_text(p.c, "x");
+	recv_text(p.s, "x");
+	EQ_HEX(0, poll_one(p.s, POLLPRI, 0));
+}
+
+TEST(msg_errqueue)
+{
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	FAILS(EAGAIN, recv(p.c, &c, 1, MSG_ERRQUEUE));
+	send_text(p.c, "x");
+	await(p.s, POLLIN);
+	FAILS(EAGAIN, recv(p.s, &c, 1, MSG_ERRQUEUE));
+	recv_text(p.s, "x");
+}
+
+/*
+ * MSG_ZEROCOPY without SO_ZEROCOPY is ignored; with it, whoever takes the
+ * call owes a notification, else the program waits for ever.
+ */
+TEST(msg_zerocopy)
+{
+	static char buf[20000];
+	char control[100];
+	struct msghdr msg = { .msg_control = control };
+	struct pair p;
+	ssize_t n;
+
+	pair_open(&p);
+	pattern_fill(buf, sizeof(buf), 5, 0);
+	EQ(10000, send(p.c, buf, 10000, MSG_ZEROCOPY));
+	recv_pattern(p.s, 10000, 5, 0);
+	if (set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1)) {
+		CHECK(on_sdp());
+		return;
+	}
+	n = send(p.c, buf, sizeof(buf), MSG_ZEROCOPY);
+	if (n < 0) {
+		if (!on_sdp() || (errno != EOPNOTSUPP && errno != ENOBUFS && errno != EINVAL))
+			FAIL("send MSG_ZEROCOPY: %s", ktap_errno(errno));
+		return;
+	}
+	recv_pattern(p.s, n, 5, 0);
+	await(p.c, POLLERR);
+	msg.msg_controllen = sizeof(control);
+	OK(recvmsg(p.c, &msg, MSG_ERRQUEUE));
+}
+
+/* --------------------------------------------------------------------- errors */
+
+TEST(io_unconnected)
+{
+	union addr a;
+	int fd = sock();
+	char c = 0;
+
+	FAILS(ENOTCONN, recv(fd, &c, 1, 0));
+	FAILS(ENOTCONN, recv(fd, &c, 1, MSG_PEEK));
+	FAILS(EPIPE, send(fd, &c, 1, MSG_NOSIGNAL));
+	here(&a, 0);
+	OK(bind_to(fd, &a));
+	FAILS(ENOTCONN, read(fd, &c, 1));
+	FAILS(EPIPE, sendto(fd, &c, 1, MSG_NOSIGNAL, &a.sa, addr_len(&a)));
+	EQ(0, get_int(fd, SOL_SOCKET, SO_ERROR));
+}
+
+TEST(io_bad_buffer)
+{
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	FAILS(EFAULT, send(p.c, (void *)8, 100, 0));
+	FAILS(EFAULT, send(p.c, (void *)8, 100000, MSG_DONTWAIT));
+	send_text(p.c, "safe");
+	arrived(p.s, 4);
+	FAILS(EFAULT, recv(p.s, (void *)8, 4, 0));
+	FAILS(EFAULT, recv(p.s, (void *)8, 4, MSG_PEEK));
+	recv_text(p.s, "safe");
+	FAILS(EBADF, send(-1, &c, 1, 0));
+	FAILS(EBADF, recv(-1, &c, 1, 0));
+	FAILS(EFAULT, sendmsg(p.c, (void *)8, 0));
+	FAILS(EFAULT, recvmsg(p.c, (void *)8, MSG_DONTWAIT));
+	send_text(p.s, "fine");
+	recv_text(p.c, "fine");
+}
+
+/*
+ * A buffer that ends in the middle: either all is refused or the good bytes go,
+ * never others.
+ */
+TEST(io_half_bad_buffer)
+{
+	size_t page = getpagesize();
+	char *m, buf[100];
+	struct pair p;
+	ssize_t n;
+
+	m = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	OK(munmap(m + 2 * page, page));
+	pair_open(&p);
+	pattern_fill(m, 2 * page, 5, 0);
+	n = send(p.c, m, 3 * page, 0);
+	if (n < 0 && errno != EFAULT)
+		FAIL("send: expected EFAULT, got %s", ktap_errno(errno));
+	if (n > 2 * (ssize_t)page)
+		FAIL("send: %zd bytes, only %zu are there", n, 2 * page);
+	if (n > 0)
+		recv_pattern(p.s, n, 5, 0);
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_DONTWAIT));
+
+	/* and when reading: what was not given stays in the queue */
+	send_pattern(p.c, 100, 6, 0);
+	arrived(p.s, 100);
+	n = recv(p.s, m + 2 * page - 50, 100, 0);
+	if (n < 0 && errno != EFAULT)
+		FAIL("recv: expected EFAULT, got %s", ktap_errno(errno));
+	if (n > 50)
+		FAIL("recv: %zd bytes into room for 50", n);
+	if (n > 0)
+		EQ(-1, pattern_check(m + 2 * page - 50, n, 6, 0));
+	else
+		n = 0;
+	recv_pattern(p.s, 100 - n, 6, n);
+}
+
+static volatile sig_atomic_t pipes;
+
+static void on_pipe(int sig)
+{
+	(void)sig;
+	pipes = pipes + 1;
+}
+
+TEST(epipe_and_sigpipe)
+{
+	struct sigaction sa = { .sa_handler = on_pipe };
+	struct pair p;
+	char c = 0;
+	pid_t pid;
+	int status;
+
+	OK(sigaction(SIGPIPE, &sa, NULL));
+	pair_open(&p);
+	OK(shutdown(p.c, SHUT_WR));
+	FAILS(EPIPE, send(p.c, &c, 1, MSG_NOSIGNAL));
+	EQ(0, pipes);
+	FAILS(EPIPE, send(p.c, &c, 1, 0));
+	EQ(1, pipes);
+	FAILS(EPIPE, write(p.c, &c, 1));
+	EQ(2, pipes);
+	EQ(0, get_int(p.c, SOL_SOCKET, SO_ERROR));
+
+	/* By default the signal kills. */
+	pid = OK(fork());
+	if (!pid) {
+		signal(SIGPIPE, SIG_DFL);
+		EQ(-1, write(p.c, &c, 1));
+		_exit(0);
+	}
+	EQ(pid, waitpid(pid, &status, 0));
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+}
+
+/* ------------------------------------------------------------- full and empty */
+
+TEST(send_until_full)
+{
+	long long sum;
+	struct pair p;
+	char c = 0;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	FAILS(EAGAIN, send(p.c, &c, 1, MSG_NOSIGNAL));
+	EQ_HEX(0, poll_one(p.c, POLLOUT, 0));
+	EQ_HEX(0, poll_one(p.c, POLLIN | POLLRDHUP, 0));
+	recv_pattern(p.s, sum, 5, 0);
+	EQ_HEX(POLLOUT, await(p.c, POLLOUT));
+	send_text(p.c, "room again");
+	recv_text(p.s, "room again");
+}
+
+/* The other direction has buffers of its own. */
+TEST(full_one_way_only)
+{
+	long long a, b;
+	struct pair p;
+
+	pair_open(&p);
+	a = fill(p.c, 5);
+	nonblock(p.c, false);
+	send_pattern(p.s, 10000, 6, 0);
+	recv_pattern(p.c, 10000, 6, 0);
+	b = fill(p.s, 7);
+	recv_pattern(p.s, a, 5, 0);
+	recv_pattern(p.c, b, 7, 0);
+}
+
+TEST(send_blocks_until_read)
+{
+	struct task t = { .run = task_send_all, .len = 100000 };
+	long long sum;
+	struct pair p;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	nonblock(p.c, false);
+	t.fd = p.c;
+	task_start(&t);
+	CHECK(!t.done);
+	recv_pattern(p.s, sum, 5, 0);
+	recv_pattern(p.s, t.len, 1, 0);
+	task_join(&t);
+}
+
+TEST(recv_blocks_until_sent)
+{
+	char buf[16];
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.s;
+	task_start(&t);
+	CHECK(!t.done);
+	send_text(p.c, "at last");
+	EQ(7, task_join(&t));
+}
+
+TEST(recv_interrupted)
+{
+	char buf[16];
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.s;
+	catch(SIGUSR1, 0);
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	FAILS(EINTR, task_join(&t));
+
+	catch(SIGUSR1, SA_RESTART);
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	wait_asleep(getpid(), t.tid);
+	CHECK(!t.done);
+	send_text(p.c, "data");
+	EQ(4, task_join(&t));
+
+	OK(set_ms(p.s, SO_RCVTIMEO, 60000));
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	FAILS(EINTR, task_join(&t));
+}
+
+/* A send that has taken something tells how much, else EINTR. */
+TEST(send_interrupted)
+{
+	static char buf[4 << 20];
+	struct task t = { .run = task_send, .buf = buf, .len = sizeof(buf) };
+	long long sum, n;
+	struct pair p;
+
+	catch(SIGUSR1, 0);
+	pair_open(&p);
+	t.fd = p.c;
+	pattern_fill(buf, sizeof(buf), 5, 0);
+	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 65536));
+	task_start(&t);
+	CHECK(!t.done);
+	pthread_kill(t.thread, SIGUSR1);
+	n = task_join(&t);
+	IN_RANGE(1, sizeof(buf) - 1, n);
+	sum = fill(p.c, 6);
+	nonblock(p.c, false);
+	task_start(&t);
+	CHECK(!t.done);
+	pthread_kill(t.thread, SIGUSR1);
+	FAILS(EINTR, task_join(&t));
+	recv_pattern(p.s, n, 5, 0);
+	recv_pattern(p.s, sum, 6, 0);
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_DONTWAIT));
+}
+
+TEST(recv_timeout)
+{
+	long long start;
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	OK(set_ms(p.s, SO_RCVTIMEO, 100));
+	start = ktap_now();
+	FAILS(EAGAIN, recv(p.s, &c, 1, 0));
+	IN_RANGE(95, ktap_ms(2000), ktap_now() - start);
+	start = ktap_now();
+	FAILS(EAGAIN, recv(p.s, &c, 1, MSG_PEEK));
+	IN_RANGE(95, ktap_ms(2000), ktap_now() - start);
+	send_text(p.c, "x");
+	recv_text(p.s, "x");
+}
+
+TEST(send_timeout)
+{
+	long long start, sum;
+	struct pair p;
+	char c = 0;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	nonblock(p.c, false);
+	OK(set_ms(p.c, SO_SNDTIMEO, 100));
+	start = ktap_now();
+	FAILS(EAGAIN, send(p.c, &c, 1, 0));
+	IN_RANGE(95, ktap_ms(2000), ktap_now() - start);
+	recv_pattern(p.s, sum, 5, 0);
+	send_text(p.c, "x");
+	recv_text(p.s, "x");
+}
+
+/* --------------------------------------------------------------------- queues */
+
+TEST(so_rcvlowat)
+{
+	char buf[300];
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+	struct pair p;
+
+	pair_open(&p);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 100));
+	EQ(100, get_int(p.s, SOL_SOCKET, SO_RCVLOWAT));
+	send_pattern(p.c, 99, 5, 0);
+	arrived(p.s, 99);
+	EQ_HEX(0, poll_one(p.s, POLLIN, 0));
+	EQ(99, recv(p.s, buf, sizeof(buf), MSG_DONTWAIT));
+	/*
+	 * A reader who waits before anything came: one who has taken 99 bytes
+	 * already is not woken by TCP until 100 more are there.
+	 */
+	t.fd = p.s;
+	task_start(&t);
+	send_pattern(p.c, 99, 5, 0);
+	settle();
+	CHECK(!t.done);
+	send_pattern(p.c, 1, 5, 99);
+	EQ(100, task_join(&t));
+	EQ(-1, pattern_check(buf, 100, 5, 0));
+
+	/* Less is given to who does not wait, and to who asks for less. */
+	send_pattern(p.c, 50, 6, 0);
+	arrived(p.s, 50);
+	EQ(10, recv(p.s, buf, 10, 0));
+	EQ(40, recv(p.s, buf, sizeof(buf), MSG_DONTWAIT));
+
+	send_pattern(p.c, 99, 7, 0);
+	arrived(p.s, 99);
+	EQ_HEX(0, poll_one(p.s, POLLIN, 0));
+	send_pattern(p.c, 1, 7, 99);
+	await(p.s, POLLIN);
+	recv_pattern(p.s, 100, 7, 0);
+
+	/* The end is always worth a look. */
+	send_pattern(p.c, 5, 8, 0);
+	OK(shutdown(p.c, SHUT_WR));
+	await(p.s, POLLIN);
+	EQ(5, recv(p.s, buf, sizeof(buf), 0));
+	expect_eof(p.s);
+}
+
+TEST(rcvlowat_poll_wakes)
+{
+	struct task t = { .run = task_poll, .events = POLLIN };
+	struct pair p;
+
+	pair_open(&p);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 5000));
+	t.fd = p.s;
+	task_start(&t);
+	send_pattern(p.c, 4000, 5, 0);
+	arrived(p.s, 4000);
+	wait_asleep(getpid(), t.tid);
+	CHECK(!t.done);
+	send_pattern(p.c, 1000, 5, 4000);
+	EQ_HEX(POLLIN, task_join(&t));
+	recv_pattern(p.s, 5000, 5, 0);
+}
+
+TEST(fionread)
+{
+	struct pair p;
+	int n = -1;
+
+	pair_open(&p);
+	EQ(0, inq(p.s));
+	send_pattern(p.c, 1000, 5, 0);
+	arrived(p.s, 1000);
+	OK(ioctl(p.s, FIONREAD, &n));
+	EQ(1000, n);
+	recv_pattern(p.s, 400, 5, 0);
+	EQ(600, inq(p.s));
+	send_pattern(p.c, 20000, 5, 1000);
+	arrived(p.s, 20600);
+	recv_pattern(p.s, 20600, 5, 400);
+	EQ(0, inq(p.s));
+	OK(shutdown(p.c, SHUT_WR));
+	await(p.s, POLLRDHUP);
+	EQ(0, inq(p.s));
+	FAILS(EFAULT, ioctl(p.s, FIONREAD, (void *)8));
+}
+
+TEST(siocoutq)
+{
+	struct pair p;
+	int n = -1;
+
+	pair_open(&p);
+	EQ(0, outq(p.c));
+	send_pattern(p.c, 10000, 5, 0);
+	EVENTUALLY(0, outq(p.c));	/* arrived, though not read */
+	fill(p.c, 6);
+	IN_RANGE(1, 256 << 20, outq(p.c));
+	OK(ioctl(p.c, SIOCOUTQNSD, &n));
+	IN_RANGE(0, outq(p.c), n);
+	OK(shutdown(p.c, SHUT_WR));
+	recv_pattern(p.s, 10000, 5, 0);
+	drain(p.s, 6, 0);
+	EVENTUALLY(0, outq(p.c));
+}
+
+TEST(siocatmark)
+{
+	struct pair p;
+	int n = -1;
+
+	pair_open(&p);
+	OK(ioctl(p.s, SIOCATMARK, &n));
+	IN_RANGE(0, 1, n);
+	FAILS(ENOTTY, ioctl(p.s, 0x5413, &n));		/* TIOCGWINSZ */
+}

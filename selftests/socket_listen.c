@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Listening and accepting. */
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "sdp_socket.h"
+
+TEST(listen_sets_acceptconn)
+{
+	union addr a;
+	int l = listener(&a, 4);
+
+	EQ(1, get_int(l, SOL_SOCKET, SO_ACCEPTCONN));
+	EQ(0, get_int(l, SOL_SOCKET, SO_ERROR));
+	IN_RANGE(1024, 65535, addr_port(&a));
+}
+
+TEST(listen_unbound)
+{
+	union addr a, any;
+	int l = sock(), c, s;
+
+	OK(listen(l, 4));
+	OK(name_of(l, &a));
+	IN_RANGE(1024, 65535, addr_port(&a));
+	addr_any(&any, variant->family, addr_port(&a));
+	CHECK(addr_equal(&a, &any));
+	here(&a, addr_port(&a));
+	c = sock();
+	OK(connect_to(c, &a));
+	s = accept_one(l);
+	send_text(c, "hi");
+	recv_text(s, "hi");
+}
+
+TEST(listen_twice)
+{
+	union addr a;
+	int l = listener(&a, 4), c, s;
+
+	OK(listen(l, 8));
+	OK(listen(l, 4));
+	c = sock();
+	OK(connect_to(c, &a));
+	OK(listen(l, 8));	/* with a connection in the queue */
+	s = accept_one(l);
+	send_text(c, "hi");
+	recv_text(s, "hi");
+}
+
+TEST(listen_connected)
+{
+	struct pair p;
+
+	pair_open(&p);
+	FAILS(EINVAL, listen(p.c, 1));
+	FAILS(EINVAL, listen(p.s, 1));
+	send_text(p.c, "still there");
+	recv_text(p.s, "still there");
+}
+
+TEST(accept_blocks)
+{
+	union addr a;
+	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
+	int c = sock();
+
+	task_start(&t);
+	CHECK(!t.done);
+	OK(connect_to(c, &a));
+	OK(task_join(&t));
+	must_be_sdp(t.ret);
+	send_text(c, "hi");
+	recv_text(t.ret, "hi");
+}
+
+/* Several threads wait in accept(): each connection wakes one. */
+TEST(accept_many_threads)
+{
+	struct task t[4] = { };
+	int c[4], l, i;
+	union addr a;
+
+	l = listener(&a, 8);
+	for (i = 0; i < 4; i++) {
+		t[i].run = task_accept;
+		t[i].fd = l;
+		task_start(&t[i]);
+	}
+	for (i = 0; i < 4; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], &a));
+	}
+	for (i = 0; i < 4; i++) {
+		OK(task_join(&t[i]));
+		must_be_sdp(t[i].ret);
+		send_text(t[i].ret, "hello");
+	}
+	for (i = 0; i < 4; i++)
+		recv_text(c[i], "hello");
+}
+
+TEST(accept_nonblocking)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock(), s;
+
+	nonblock(l, true);
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+	OK(connect_to(c, &a));
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	must_be_sdp(s);
+	/* The listener's flag is not inherited. */
+	EQ(0, fcntl(s, F_GETFL) & O_NONBLOCK);
+	EQ(0, fcntl(s, F_GETFD));
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+}
+
+TEST(accept4_flags)
+{
+	union addr a;
+	int l = listener(&a, 4), s;
+
+	FAILS(EINVAL, accept4(l, NULL, NULL, ~(SOCK_NONBLOCK | SOCK_CLOEXEC)));
+	OK(connect_to(sock(), &a));
+	s = OK(accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+	must_be_sdp(s);
+	EQ(O_NONBLOCK, fcntl(s, F_GETFL) & O_NONBLOCK);
+	EQ(FD_CLOEXEC, fcntl(s, F_GETFD));
+}
+
+TEST(accept_not_listening)
+{
+	struct pair p;
+	union addr a;
+	int fd = sock();
+
+	FAILS(EINVAL, accept(fd, NULL, NULL));
+	here(&a, 0);
+	OK(bind_to(fd, &a));
+	FAILS(EINVAL, accept(fd, NULL, NULL));
+	pair_open(&p);
+	FAILS(EINVAL, accept(p.c, NULL, NULL));
+	FAILS(EINVAL, accept(p.s, NULL, NULL));
+	send_text(p.c, "still there");
+	recv_text(p.s, "still there");
+}
+
+TEST(accept_timeout)
+{
+	union addr a;
+	int l = listener(&a, 4), c;
+	long long start;
+
+	OK(set_ms(l, SO_RCVTIMEO, 100));
+	start = ktap_now();
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+	IN_RANGE(95, ktap_ms(2000), ktap_now() - start);
+	c = sock();
+	OK(connect_to(c, &a));
+	must_be_sdp(OK(accept(l, NULL, NULL)));
+}
+
+TEST(accept_address)
+{
+	union addr a, from, name;
+	socklen_t len = sizeof(from);
+	int l = listener(&a, 4), c = sock(), s;
+
+	OK(connect_to(c, &a));
+	s = OK(accept(l, &from.sa, &len));
+	EQ(addr_len(&a), len);
+	OK(name_of(c, &name));
+	if (!addr_equal(&from, &name))
+		FAIL("accept: expected %s, got %s", addr_text(&name), addr_text(&from));
+	close(s);
+
+	c = sock();
+	OK(connect_to(c, &a));
+	len = 4;
+	memset(&from, 0xee, sizeof(from));
+	s = OK(accept(l, &from.sa, &len));
+	EQ(addr_len(&a), len);
+	EQ(0xee, ((unsigned char *)&from)[4]);
+	must_be_sdp(s);
+}
+
+/* A bad address costs the connection, and nothing else. */
+TEST(accept_bad_address)
+{
+	union addr a;
+	socklen_t len = sizeof(a);
+	int l = listener(&a, 4), c = sock(), s;
+
+	OK(connect_to(c, &a));
+	await(l, POLLIN);
+	FAILS(EFAULT, accept(l, (void *)8, &len));
+	await(c, POLLIN | POLLHUP | POLLERR);
+	c = sock();
+	OK(connect_to(c, &a));
+	s = accept_one(l);
+	send_text(c, "hi");
+	recv_text(s, "hi");
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void catch(int sig, int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	OK(sigaction(sig, &sa, NULL));
+}
+
+TEST(accept_interrupted)
+{
+	union addr a;
+	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
+	int c = sock();
+
+	catch(SIGUSR1, 0);
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	FAILS(EINTR, task_join(&t));
+
+	catch(SIGUSR1, SA_RESTART);
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	wait_asleep(getpid(), t.tid);
+	CHECK(!t.done);
+	OK(connect_to(c, &a));
+	must_be_sdp(OK(task_join(&t)));
+
+	/* With a time limit it is never restarted. */
+	OK(set_ms(t.fd, SO_RCVTIMEO, 60000));
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	FAILS(EINTR, task_join(&t));
+}
+
+TEST(listener_poll)
+{
+	union addr a;
+	int l = listener(&a, 4), c[2], s;
+
+	EQ_HEX(0, poll_one(l, POLLIN | POLLOUT | POLLRDNORM, 0));
+	c[0] = sock();
+	c[1] = sock();
+	OK(connect_to(c[0], &a));
+	EQ_HEX(POLLIN | POLLRDNORM, await(l, POLLIN | POLLOUT | POLLRDNORM));
+	OK(connect_to(c[1], &a));
+	s = accept_one(l);
+	s = accept_one(l);
+	must_be_sdp(s);
+	EQ_HEX(0, poll_one(l, POLLIN | POLLOUT | POLLRDNORM, 0));
+}
+
+TEST(listener_poll_blocked)
+{
+	union addr a;
+	struct task t = {
+		.run = task_poll, .fd = listener(&a, 4), .events = POLLIN,
+	};
+
+	task_start(&t);
+	CHECK(!t.done);
+	OK(connect_to(sock(), &a));
+	EQ_HEX(POLLIN, task_join(&t));
+	accept_one(t.fd);
+}
+
+/* Shut for reading a listener is a fresh socket again, with its port. */
+TEST(listener_shutdown)
+{
+	struct task t = { .run = task_accept, .fd = sock() };
+	int c = sock(), fd = sock();
+	union addr a, b;
+
+	/* A port that the kernel chose would be another one afterwards. */
+	here(&a, 0);
+	OK(bind_to(fd, &a));
+	OK(name_of(fd, &a));
+	close(fd);
+	OK(set_int(t.fd, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(t.fd, &a));
+	OK(listen(t.fd, 4));
+
+	OK(shutdown(t.fd, SHUT_WR));	/* without effect */
+	OK(connect_to(c, &a));
+	accept_one(t.fd);
+
+	task_start(&t);
+	OK(shutdown(t.fd, SHUT_RD));
+	FAILS(EINVAL, task_join(&t));
+	FAILS(EINVAL, accept(t.fd, NULL, NULL));
+	FAILS(ECONNREFUSED, connect_to(sock(), &a));
+	OK(listen(t.fd, 4));
+	OK(name_of(t.fd, &b));
+	CHECK(addr_equal(&a, &b));
+	OK(connect_to(sock(), &a));
+	accept_one(t.fd);
+}
+
+/* Connections that nobody accepted are reset with their listener. */
+TEST(listener_close_resets_queue)
+{
+	int l, c[3], i;
+	union addr a;
+
+	l = listener(&a, 4);
+	for (i = 0; i < 3; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], &a));
+		must_be_sdp(c[i]);
+		if (i)
+			send_text(c[i], "nobody will read this");
+	}
+	/* The last handshakes may be under way still. */
+	settle();
+	close(l);
+	for (i = 0; i < 3; i++)
+		expect_reset(c[i]);
+	FAILS(ECONNREFUSED, connect_to(sock(), &a));
+}
+
+TEST(listener_io_errors)
+{
+	union addr a;
+	int l = listener(&a, 4);
+	char c = 0;
+
+	FAILS(ENOTCONN, recv(l, &c, 1, 0));
+	FAILS(EPIPE, send(l, &c, 1, MSG_NOSIGNAL));
+	FAILS(EINVAL, inq(l));
+	FAILS(EISCONN, connect_to(l, &a));
+	accept_one((OK(connect_to(sock(), &a)), l));
+}
+
+/* Data that came before accept() is there after it. */
+TEST(data_before_accept)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock(), s;
+
+	OK(connect_to(c, &a));
+	send_pattern(c, 5000, 3, 0);
+	OK(shutdown(c, SHUT_WR));
+	settle();
+	s = accept_one(l);
+	EQ(5000, drain(s, 3, 0));
+	send_text(s, "got it");
+	recv_text(c, "got it");
+}
+
+/* So is one that has closed already. */
+TEST(closed_before_accept)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock(), s;
+
+	OK(connect_to(c, &a));
+	send_pattern(c, 100, 3, 0);
+	close(c);
+	settle();
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	EQ(100, drain(s, 3, 0));
+}
+
+/*
+ * More connections than the backlog.  TCP, and door 3 by way of TCP, takes
+ * all in the end; through doors 1 and 2 those that find no room are refused.
+ * Whoever connected is accepted, and speaks to the right partner.
+ *
+ * The clients speak first: TCP with SYN cookies forgets a client that found no
+ * room, who believes to be connected, until he sends something.
+ */
+TEST_LIMIT(backlog_overflow, ~0u, 60)
+{
+	enum { N = 12 };
+	int l, s[N + 1], c[N], i, err, accepted = 0, connected = 0, refused = 0;
+	bool over[N] = { };
+	char text[16];
+	union addr a;
+
+	l = listener(&a, 3);
+	nonblock(l, true);
+	for (i = 0; i < N; i++) {
+		c[i] = sock();
+		nonblock(c[i], true);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+	}
+	/* Leave the queue full for a while, then serve it. */
+	settle();
+	while (connected + refused < N || accepted < connected) {
+		s[accepted] = accept(l, NULL, NULL);
+		if (s[accepted] >= 0) {
+			/* Door 3 takes TCP for those without room. */
+			if (variant->door != DOOR3)
+				must_be_sdp(s[accepted]);
+			IN_RANGE(1, N, ++accepted);
+			continue;
+		}
+		if (errno != EAGAIN)
+			FAIL("accept: %s", ktap_errno(errno));
+		for (i = 0; i < N; i++) {
+			if (over[i] || !poll_one(c[i], POLLOUT, 0))
+				continue;
+			over[i] = true;
+			err = get_int(c[i], SOL_SOCKET, SO_ERROR);
+			if (!err) {
+				connected++;
+				text[0] = 'a' + i;
+				EQ(1, send(c[i], text, 1, MSG_NOSIGNAL));
+			} else if (err == ECONNREFUSED && on_sdp() &&
+				   variant->door != DOOR3) {
+				refused++;
+				close(c[i]);
+				c[i] = -1;
+			} else {
+				FAIL("connection %d: SO_ERROR is %s", i,
+				     ktap_errno(err));
+			}
+		}
+		usleep(1000);
+	}
+	EQ(connected, accepted);
+	if (connected < 3)
+		FAIL("backlog 3, but only %d of %d connected", connected, N);
+	for (i = 0; i < accepted; i++) {
+		EQ(1, recv(s[i], text, sizeof(text), 0));
+		EQ(1, send(s[i], text, 1, MSG_NOSIGNAL));
+		close(s[i]);
+	}
+	for (i = 0; i < N; i++) {
+		if (c[i] < 0)
+			continue;
+		nonblock(c[i], false);
+		EQ(1, recv(c[i], text, sizeof(text), 0));
+		EQ('a' + i, text[0]);
+		expect_eof(c[i]);
+	}
+}
+
+/* A queue as long as was asked for. */
+TEST(backlog_holds)
+{
+	enum { N = 16 };
+	int l, c[N], i;
+	union addr a;
+
+	l = listener(&a, N);
+	for (i = 0; i < N; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], &a));
+		must_be_sdp(c[i]);
+	}
+	for (i = 0; i < N; i++)
+		accept_one(l);
+}
+
+TEST(reuseaddr_rebind)
+{
+	struct pair p;
+	int l;
+
+	pair_open(&p);
+	send_text(p.c, "x");
+	recv_text(p.s, "x");
+	/* The server closes first: with TCP its port is in TIME_WAIT. */
+	close(p.l);
+	close(p.s);
+	expect_eof(p.c);
+	close(p.c);
+	l = sock();
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, &p.addr));
+	OK(listen(l, 4));
+	p.c = sock();
+	OK(connect_to(p.c, &p.addr));
+	p.s = accept_one(l);
+	send_text(p.c, "again");
+	recv_text(p.s, "again");
+}
+
+/* The same with a connection of the old listener still open. */
+TEST(reuseaddr_rebind_connected)
+{
+	struct pair p;
+	int l, c, s;
+
+	pair_open(&p);
+	close(p.l);
+	l = sock();
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, &p.addr));
+	OK(listen(l, 4));
+	c = sock();
+	OK(connect_to(c, &p.addr));
+	s = accept_one(l);
+	send_text(p.c, "old");
+	send_text(c, "new");
+	recv_text(s, "new");
+	recv_text(p.s, "old");
+}
+
+TEST(reuseport_group)
+{
+	enum { N = 16 };
+	int l[2], c[N], i, n = 0, s;
+	union addr a;
+
+	here(&a, 0);
+	for (i = 0; i < 2; i++) {
+		l[i] = sock();
+		OK(set_int(l[i], SOL_SOCKET, SO_REUSEPORT, 1));
+		OK(bind_to(l[i], &a));
+		OK(listen(l[i], N));
+		OK(name_of(l[i], &a));
+		nonblock(l[i], true);
+	}
+	s = sock();
+	FAILS(EADDRINUSE, bind_to(s, &a));
+	for (i = 0; i < N; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], &a));
+		must_be_sdp(c[i]);
+	}
+	while (n < N) {
+		struct pollfd p[2] = {
+			{ .fd = l[0], .events = POLLIN },
+			{ .fd = l[1], .events = POLLIN },
+		};
+
+		if (!poll(p, 2, ktap_ms(5000)))
+			FAIL("%d connections, %d accepted", N, n);
+		for (i = 0; i < 2; i++) {
+			if (!p[i].revents)
+				continue;
+			s = OK(accept(l[i], NULL, NULL));
+			must_be_sdp(s);
+			n++;
+		}
+	}
+	/* One of the two goes: the other serves all. */
+	close(l[0]);
+	for (i = 0; i < 4; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], &a));
+		accept_one(l[1]);
+	}
+}
+
+TEST(wildcard_listener)
+{
+	union addr a, x;
+	int l = any_listener(&a, variant->family, 1), c = sock(), s;
+
+	OK(connect_to(c, &a));
+	s = accept_one(l);
+	OK(name_of(s, &x));
+	if (!addr_equal(&x, &a))
+		FAIL("accepted socket: expected %s, got %s", addr_text(&a), addr_text(&x));
+	send_text(c, "hi");
+	recv_text(s, "hi");
+}
+
+/* An IPv4 client of an IPv6 listener is shown by its v4-mapped address. */
+TEST_ON(wildcard_listener_v4_client, ON_V6)
+{
+	union addr v6, v4, name, mapped;
+	int l = any_listener(&v6, AF_INET6, 0), s, c;
+	socklen_t len = sizeof(name);
+
+	c = OK(door_socket(variant->door, AF_INET, 0));
+	addr_set(&v4, AF_INET, host_addr(AF_INET, NULL), addr_port(&v6));
+	OK(connect_to(c, &v4));
+	must_be_sdp(c);
+	await(l, POLLIN);
+	s = OK(accept(l, &name.sa, &len));
+	must_be_sdp(s);
+	EQ(sizeof(name.in6), len);
+	EQ(AF_INET6, get_int(s, SOL_SOCKET, SO_DOMAIN));
+	OK(name_of(c, &v4));
+	addr_set(&mapped, AF_INET6, "::ffff:0.0.0.0", addr_port(&v4));
+	memcpy(&mapped.in6.sin6_addr.s6_addr[12], &v4.in.sin_addr, 4);
+	if (!addr_equal(&name, &mapped))
+		FAIL("accept: expected %s, got %s", addr_text(&mapped), addr_text(&name));
+	OK(peer_of(s, &name));
+	if (!addr_equal(&name, &mapped))
+		FAIL("getpeername: expected %s, got %s", addr_text(&mapped), addr_text(&name));
+	OK(name_of(s, &name));
+	CHECK(IN6_IS_ADDR_V4MAPPED(&name.in6.sin6_addr));
+	send_text(c, "to six");
+	recv_text(s, "to six");
+	send_text(s, "to four");
+	recv_text(c, "to four");
+}
+
+TEST_ON(v6only_refuses_v4_client, ON_V6)
+{
+	union addr a, v4;
+	int l, c, l4, s;
+
+	l = any_listener(&a, AF_INET6, 1);
+	c = OK(door_socket(variant->door, AF_INET, 0));
+	addr_set(&v4, AF_INET, host_addr(AF_INET, NULL), addr_port(&a));
+	FAILS(ECONNREFUSED, connect_to(c, &v4));
+	/* An IPv4 listener has room beside it, and its own clients. */
+	l4 = OK(door_socket(variant->door, AF_INET, 0));
+	addr_any(&v4, AF_INET, addr_port(&a));
+	OK(bind_to(l4, &v4));
+	OK(listen(l4, 4));
+	addr_set(&v4, AF_INET, host_addr(AF_INET, NULL), addr_port(&a));
+	c = OK(door_socket(variant->door, AF_INET, 0));
+	OK(connect_to(c, &v4));
+	s = accept_one(l4);
+	EQ(AF_INET, get_int(s, SOL_SOCKET, SO_DOMAIN));
+	OK(connect_to(sock(), &a));
+	accept_one(l);
+}
+
+/* An IPv6 socket reaches an IPv4 listener by the mapped address. */
+TEST_ON(v4_mapped_destination, ON_V6)
+{
+	union addr any, a, x;
+	int l = OK(door_socket(variant->door, AF_INET, 0)), c = sock(), s;
+
+	addr_any(&any, AF_INET, 0);
+	OK(bind_to(l, &any));
+	OK(listen(l, 4));
+	OK(name_of(l, &any));
+	addr_set(&a, AF_INET6, "::ffff:0.0.0.0", addr_port(&any));
+	addr_set(&x, AF_INET, host_addr(AF_INET, NULL), 0);
+	memcpy(&a.in6.sin6_addr.s6_addr[12], &x.in.sin_addr, 4);
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	s = accept_one(l);
+	OK(peer_of(c, &x));
+	if (!addr_equal(&x, &a))
+		FAIL("getpeername: expected %s, got %s", addr_text(&a), addr_text(&x));
+	OK(name_of(c, &x));
+	CHECK(IN6_IS_ADDR_V4MAPPED(&x.in6.sin6_addr));
+	OK(peer_of(s, &x));
+	EQ(AF_INET, x.sa.sa_family);
+	send_text(c, "mapped");
+	recv_text(s, "mapped");
+}

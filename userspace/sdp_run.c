@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sdp_run: start a program with libsdp_preload.so, and say beforehand what will
+ * keep the library from reaching it.  Sets the environment and execs, no more:
+ * the exit status is the program's.  What sdp_run itself has to report is 125,
+ * a program that cannot be run 126, one that is not found 127, as with env(1).
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <linux/sdp.h>
+
+#define LIBRARY "libsdp_preload.so"
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE_DATA ELFDATA2LSB
+#else
+#define NATIVE_DATA ELFDATA2MSB
+#endif
+
+enum {
+	EXIT_OWN	= 125,
+	EXIT_CANNOT	= 126,
+	EXIT_NOT_FOUND	= 127,
+};
+
+static const char usage[] =
+"Usage: sdp_run [--require] PROGRAM [ARGUMENT]...\n"
+"Run PROGRAM with its TCP connections carried by SDP over RDMA where that is\n"
+"possible, and by TCP where it is not.\n"
+"\n"
+"  --require   an error instead of TCP (but 127.0.0.0/8 and ::1 stay TCP)\n"
+"  --help      this text\n"
+"  --version   the version\n"
+"\n"
+"SDP_PRELOAD=off in the environment leaves everything to TCP.  SDP_PRELOAD_LIB\n"
+"names the library if it is neither beside sdp_run nor in ../lib nor in\n"
+SDP_LIBDIR ".\n"
+"The exit status is PROGRAM's; 125: sdp_run failed, 126: PROGRAM cannot be run,\n"
+"127: PROGRAM was not found.\n";
+
+static void __attribute__((format(printf, 1, 2))) note(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("sdp_run: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static bool readable_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK);
+}
+
+/* Puts the library's absolute path into @lib; false, with a message, if none. */
+static bool find_library(char lib[PATH_MAX])
+{
+	static const char *const near[] = { "", "/../lib", "/../lib64" };
+	const char *env = getenv("SDP_PRELOAD_LIB");
+	char path[2 * PATH_MAX], dir[PATH_MAX] = "/nowhere";
+	unsigned int i;
+	ssize_t n;
+
+	if (env && *env) {
+		if (!readable_file(env) || !realpath(env, lib)) {
+			note("SDP_PRELOAD_LIB=%s: no such library", env);
+			return false;
+		}
+		return true;
+	}
+	n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+	if (n > 0) {
+		dir[n] = '\0';
+		*strrchr(dir, '/') = '\0';
+	}
+	for (i = 0; i < ARRAY_SIZE(near); i++) {
+		snprintf(path, sizeof(path), "%s%s/" LIBRARY, dir, near[i]);
+		if (readable_file(path) && realpath(path, lib))
+			return true;
+	}
+	if (readable_file(SDP_LIBDIR "/" LIBRARY) &&
+	    realpath(SDP_LIBDIR "/" LIBRARY, lib))
+		return true;
+	note(LIBRARY " is missing: looked in %s, %s/../lib, %s/../lib64 and "
+	     SDP_LIBDIR "; set SDP_PRELOAD_LIB to its path", dir, dir, dir);
+	return false;
+}
+
+/*
+ * Finds @name as execvp() would.  Return: 0, or the exit status after a
+ * message.
+ */
+static int find_program(const char *name, char path[PATH_MAX])
+{
+	const char *dirs = getenv("PATH"), *end;
+	bool denied = false;
+	struct stat st;
+
+	if (strchr(name, '/')) {
+		snprintf(path, PATH_MAX, "%s", name);
+		if (stat(path, &st)) {
+			note("%s: %s", name, strerror(errno));
+			return errno == ENOENT || errno == ENOTDIR ?
+				EXIT_NOT_FOUND : EXIT_CANNOT;
+		}
+		if (S_ISDIR(st.st_mode)) {
+			note("%s: is a directory", name);
+			return EXIT_CANNOT;
+		}
+		if (access(path, X_OK)) {
+			note("%s: not executable", name);
+			return EXIT_CANNOT;
+		}
+		return 0;
+	}
+	if (!dirs)
+		dirs = "/bin:/usr/bin";
+	for (; *name; dirs = end + 1) {
+		end = strchrnul(dirs, ':');
+		snprintf(path, PATH_MAX, "%.*s%s%s", (int)(end - dirs), dirs,
+			 end == dirs ? "./" : "/", name);
+		if (!stat(path, &st) && S_ISREG(st.st_mode)) {
+			if (!access(path, X_OK))
+				return 0;
+			denied = true;
+		}
+		if (!*end)
+			break;
+	}
+	if (denied) {
+		note("%s: found in PATH, but not executable", name);
+		return EXIT_CANNOT;
+	}
+	note("%s: not found in PATH", name);
+	return EXIT_NOT_FOUND;
+}
+
+/* Whether the ELF file @fd asks for a dynamic linker; true if in doubt. */
+static bool is_dynamic(int fd)
+{
+	unsigned int i, num, size;
+	__u64 off;
+	union {
+		unsigned char ident[EI_NIDENT];
+		Elf64_Ehdr e64;
+		Elf32_Ehdr e32;
+	} h;
+	__u32 type;
+
+	if (pread(fd, &h, sizeof(h), 0) < (ssize_t)sizeof(h.e32) ||
+	    memcmp(h.ident, ELFMAG, SELFMAG))
+		return true;
+	if (h.ident[EI_DATA] != NATIVE_DATA)
+		return true;
+	if (h.ident[EI_CLASS] == ELFCLASS64) {
+		num = h.e64.e_phnum;
+		off = h.e64.e_phoff;
+		size = h.e64.e_phentsize;
+	} else {
+		num = h.e32.e_phnum;
+		off = h.e32.e_phoff;
+		size = h.e32.e_phentsize;
+	}
+	for (i = 0; i < num; i++) {
+		if (pread(fd, &type, sizeof(type), off + (__u64)i * size) !=
+		    sizeof(type))
+			return true;
+		if (type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+/* Warn of what keeps the dynamic linker from loading the library. */
+static void check_program(const char *name, const char *path)
+{
+	char line[PATH_MAX + 3], *interp;
+	struct stat st;
+	ssize_t n;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) &&
+	    (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+	     ((st.st_mode & S_ISGID) && st.st_gid != getegid()) ||
+	     (geteuid() &&
+	      fgetxattr(fd, "security.capability", NULL, 0) > 0)))
+		note("warning: %s gains privileges when run (setuid, setgid or file capabilities): the library cannot reach it, it will use TCP",
+		     name);
+	n = pread(fd, line, sizeof(line) - 1, 0);
+	line[n > 0 ? n : 0] = '\0';
+	if (!strncmp(line, "#!", 2)) {
+		interp = line + 2 + strspn(line + 2, " \t");
+		interp[strcspn(interp, " \t\n")] = '\0';
+		close(fd);
+		fd = open(interp, O_RDONLY | O_CLOEXEC);
+		name = interp;
+		if (fd < 0)
+			return;
+	}
+	if (!is_dynamic(fd))
+		note("warning: %s is statically linked: the library cannot reach it, it will use TCP",
+		     name);
+	close(fd);
+}
+
+/* Whether the module is there; asking loads it if it can be. */
+static bool have_module(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SDP);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void prepend(const char *lib)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *all;
+
+	if (old && *old) {
+		if (!strncmp(old, lib, strlen(lib)) &&
+		    strchr(": ", old[strlen(lib)]))
+			return;
+		if (asprintf(&all, "%s:%s", lib, old) < 0)
+			abort();
+		setenv("LD_PRELOAD", all, 1);
+	} else {
+		setenv("LD_PRELOAD", lib, 1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "require", no_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ }
+	};
+	char lib[PATH_MAX], path[PATH_MAX];
+	bool require = false;
+	const char *env;
+	int c, ret;
+
+	while ((c = getopt_long(argc, argv, "+hV", options, NULL)) != -1) {
+		switch (c) {
+		case 'r':
+			require = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		case 'V':
+			puts("sdp_run (AF_SDP) " SDP_VERSION);
+			return 0;
+		default:
+			fputs("Try 'sdp_run --help'.\n", stderr);
+			return EXIT_OWN;
+		}
+	}
+	argv += optind;
+	if (!argv[0]) {
+		fputs(usage, stderr);
+		return EXIT_OWN;
+	}
+
+	ret = find_program(argv[0], path);
+	if (ret)
+		return ret;
+	if (!find_library(lib))
+		return EXIT_OWN;
+	if (strpbrk(lib, ": \t")) {
+		note("%s: the dynamic linker takes no path with a colon or a blank", lib);
+		return EXIT_OWN;
+	}
+	if (require)
+		setenv("SDP_PRELOAD", "require", 1);
+	env = getenv("SDP_PRELOAD");
+	if (env && strcmp(env, "off") && strcmp(env, "require") && *env)
+		note("warning: SDP_PRELOAD=%s is neither off nor require: ignored", env);
+	if ((!env || strcmp(env, "off")) && !have_module()) {
+		if (env && !strcmp(env, "require")) {
+			note("the kernel module af_sdp is not loaded and could not be loaded (modprobe af_sdp as root tells why)");
+			return EXIT_OWN;
+		}
+		note("note: the kernel module af_sdp is not loaded and could not be loaded: %s will use TCP",
+		     argv[0]);
+	}
+	check_program(argv[0], path);
+
+	prepend(lib);
+	execvp(path, argv);
+	if (errno == ENOENT)
+		note("%s: its interpreter is missing", path);
+	else
+		note("%s: %s", path, strerror(errno));
+	return EXIT_CANNOT;
+}
