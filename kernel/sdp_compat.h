@@ -10,6 +10,9 @@
 #ifndef _SDP_COMPAT_H
 #define _SDP_COMPAT_H
 
+/* Before any header that prints; this one comes first in every file. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/version.h>
 #include <linux/net.h>
 #include <linux/splice.h>

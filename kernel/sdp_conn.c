@@ -49,17 +49,20 @@ static void sdp_conn_timer(struct work_struct *work)
 	sdp_conn_put(conn);
 }
 
+void sdp_conn_stop_timer(struct sdp_conn *conn)
+{
+	if (cancel_delayed_work(&conn->timer))
+		sdp_conn_put(conn);
+}
+
 void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 {
 	sdp_conn_get(conn);
 	if (mod_delayed_work(sdp_conn_wq, &conn->timer, msecs_to_jiffies(ms)))
 		sdp_conn_put(conn);	/* it was pending, with a reference */
-}
-
-void sdp_conn_stop_timer(struct sdp_conn *conn)
-{
-	if (cancel_delayed_work(&conn->timer))
-		sdp_conn_put(conn);
+	/* Torn down meanwhile: nobody else would stop it. */
+	if (READ_ONCE(conn->tx.dead))
+		sdp_conn_stop_timer(conn);
 }
 
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
@@ -175,6 +178,8 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 	to = from;
 	actions = sdp_state_next(&to, event);
 	WRITE_ONCE(conn->tx.state, to);
+	if (to == SDP_ESTABLISHED)
+		set_bit(SDP_CONN_WAS_UP, &conn->flags);
 	if (actions & SDP_DO_DISCONN)
 		conn->tx.fin_queued = true;
 	if (actions & SDP_DO_ABORTCONN) {

@@ -72,7 +72,7 @@ enum sdp_conn_flag {
 	SDP_CONN_AGAIN,		/* somebody wanted rx.poll and did not get it */
 	SDP_CONN_OPEN,		/* receives may be polled: the QP is in RTS */
 	SDP_CONN_EOF,		/* the peer's DisConn was heard */
-	SDP_CONN_LISTED,	/* on the namespace's list */
+	SDP_CONN_WAS_UP,	/* it was established at some time */
 };
 
 /* Control messages that wait to be posted, as bits: one of a kind suffices. */
@@ -188,6 +188,7 @@ struct sdp_conn {
 	/* Lists of others. */
 	struct list_head net_node;	/* sdp_net.conn_list, its lock */
 	struct list_head accept_node;	/* the listener's, its lock */
+	bool acceptable;		/* established in a listener's queue; ditto */
 };
 
 /**

@@ -10,8 +10,6 @@
  *
  * A device without an InfiniBand CM (iWARP) is passed over.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/module.h>
 #include <linux/slab.h>
 #include "sdp_dev.h"

@@ -27,8 +27,6 @@
  * of the device lost; their workers destroy what they have.  A connection with
  * a socket lives on without its device half, with the bytes that had arrived.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/inetdevice.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -219,8 +217,10 @@ static int sdp_ib_route_source(struct sdp_conn *conn)
 
 static bool sdp_ib_is_loopback(const struct in6_addr *ip)
 {
-	return ipv6_addr_v4mapped(ip) ? ipv4_is_loopback(ip->s6_addr32[3]) :
-					ipv6_addr_loopback(ip);
+	/* TCP takes the wildcard for loopback. */
+	if (ipv6_addr_v4mapped(ip))
+		return ipv4_is_loopback(ip->s6_addr32[3]) || !ip->s6_addr32[3];
+	return ipv6_addr_loopback(ip) || ipv6_addr_any(ip);
 }
 
 /* Queue pair */

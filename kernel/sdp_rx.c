@@ -125,7 +125,7 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 		sdp_ring_post(conn, &conn->rx.idle);
 	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);
-		data = true;
+		data = false;	/* told by the end of stream, once */
 	}
 	if (data)
 		sdp_conn_data_ready(conn);

@@ -340,15 +340,14 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 	sdp_msg_free(conn, msg);
 }
 
-void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg,
-		 enum sdp_tx_status status)
+void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)
 {
 	struct sdp_msg *first;
 	bool last;
 
 	lockdep_assert_held(&conn->tx.lock);
 	trace_sdp_send_done(conn->id, msg->mid, msg->mseq, status);
-	if (status != SDP_TX_OK) {
+	if (status) {
 		/* All stays posted until the queue pair is destroyed. */
 		if (!conn->tx.broken)
 			conn->tx.done |= SDP_TX_DONE_LOST;

@@ -7,12 +7,6 @@
 
 #include "sdp_conn.h"
 
-/* What a transport reports of a send that completed. */
-enum sdp_tx_status {
-	SDP_TX_OK,
-	SDP_TX_FAILED,		/* the queue pair is in error */
-};
-
 /**
  * sdp_tx_queue() - hand over a built Data message
  * @conn: the connection; the caller has the socket lock
@@ -85,12 +79,11 @@ bool sdp_tx_want_space(struct sdp_conn *conn);
  * sdp_tx_sent() - a signalled send completed, and all before it
  * @conn: the connection; tx.lock held
  * @msg: the message
- * @status: how
+ * @status: 0, or what failed, for the trace: the queue pair is in error
  *
  * Context: process or softirq; called by the transport's poll_send().
  */
-void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg,
-		 enum sdp_tx_status status);
+void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status);
 
 /**
  * sdp_tx_drop() - forget all that was queued or posted

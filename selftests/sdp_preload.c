@@ -1,1 +1,495 @@
-int main(void){return 0;}
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What libsdp_preload.so does to a program, seen from inside one: run it by
+ * sdp_run, with SDP_PRELOAD unset, off and require, with the module and without
+ * it; the cases know what to expect in each.  Sockets here are plain TCP
+ * sockets, as in any program.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "lib/sdptest.h"
+
+static int family;
+static bool off, require, module;
+/* Whether connections are to go by SDP. */
+static bool sdp;
+
+static void choose(unsigned int n)
+{
+	const char *mode = getenv("SDP_PRELOAD");
+	int fd;
+
+	family = n ? AF_INET6 : AF_INET;
+	off = mode && !strcmp(mode, "off");
+	require = mode && !strcmp(mode, "require");
+	fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SDP);
+	module = fd >= 0;
+	close(fd);
+	sdp = module && !off;
+	if (require && !module) {
+		/* One message a process is tested by the script, not here. */
+		dup2(OK(open("/dev/null", O_WRONLY)), STDERR_FILENO);
+	}
+}
+
+static int tcp(int flags)
+{
+	return OK(socket(family, SOCK_STREAM | flags, 0));
+}
+
+static int to(int fd, const union addr *a)
+{
+	return connect(fd, &a->sa, addr_len(a));
+}
+
+static void bound(int fd, union addr *a, const char *ip)
+{
+	addr_set(a, family, ip ?: host_addr(family, NULL), 0);
+	OK(bind(fd, &a->sa, addr_len(a)));
+	OK(name_of(fd, a));
+}
+
+static bool attached(int fd)
+{
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	OK(getsockopt(fd, SOL_TCP, TCP_ULP, name, &len));
+	return len && !strcmp(name, SDP_ULP_NAME);
+}
+
+/* A listener that the library has not seen. */
+static int raw_listener(union addr *a)
+{
+	int l = tcp(0);
+
+	bound(l, a, NULL);
+	OK(syscall(SYS_listen, l, 8));
+	return l;
+}
+
+static int listener(union addr *a)
+{
+	int l = tcp(0);
+
+	bound(l, a, NULL);
+	OK(listen(l, 8));
+	return l;
+}
+
+static int accept_one(int l)
+{
+	await(l, POLLIN);
+	return OK(accept(l, NULL, NULL));
+}
+
+static void talk(int c, int s)
+{
+	send_text(c, "there");
+	recv_text(s, "there");
+	send_pattern(s, 60000, 1, 0);
+	recv_pattern(c, 60000, 1, 0);
+	close(c);
+	expect_eof(s);
+	close(s);
+}
+
+TEST(library_is_there)
+{
+	Dl_info info = { };
+
+	CHECK(dladdr(dlsym(RTLD_DEFAULT, "connect"), &info));
+	if (!strstr(info.dli_fname, "libsdp_preload.so"))
+		FAIL("connect() is %s's: run this test by sdp_run", info.dli_fname);
+	CHECK(dladdr(dlsym(RTLD_DEFAULT, "listen"), &info));
+	CHECK(strstr(info.dli_fname, "libsdp_preload.so"));
+	/* and nothing else of it */
+	CHECK(!dlsym(RTLD_DEFAULT, "preload_init"));
+}
+
+TEST(connection)
+{
+	union addr a;
+	int l, c, s;
+
+	if (require && !module)
+		return;
+	l = listener(&a);
+	EQ(sdp, attached(l));
+	c = tcp(0);
+	EQ(0, attached(c));
+	OK(to(c, &a));
+	s = accept_one(l);
+	EQ(sdp, attached(c));
+	EQ(sdp, attached(s));
+	if (sdp) {
+		EQ(SDP_TRANSPORT_IB, transport(c));
+		EQ(SDP_TRANSPORT_IB, transport(s));
+	}
+	FAILS(EISCONN, to(c, &a));
+	FAILS(EISCONN, to(s, &a));
+	FAILS(EINVAL, listen(c, 1));
+	OK(listen(l, 4));
+	talk(c, s);
+}
+
+TEST(connection_nonblocking)
+{
+	union addr a;
+	int l, c, s;
+
+	if (require && !module)
+		return;
+	l = listener(&a);
+	c = tcp(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, to(c, &a));
+	await(c, POLLOUT);
+	EQ(0, to(c, &a));
+	FAILS(EISCONN, to(c, &a));
+	s = accept_one(l);
+	EQ(sdp, attached(c));
+	nonblock(c, false);
+	talk(c, s);
+}
+
+/* The peer is plain TCP. */
+TEST(peer_without_sdp)
+{
+	int l, c, s;
+	union addr a;
+
+	if (require && !module)
+		return;
+	l = raw_listener(&a);
+	c = tcp(0);
+	if (require) {
+		FAILS(ECONNREFUSED, to(c, &a));
+		return;
+	}
+	OK(to(c, &a));
+	s = accept_one(l);
+	EQ(0, attached(c));
+	talk(c, s);
+}
+
+TEST(client_without_sdp)
+{
+	int l, c, s;
+	union addr a;
+	char x;
+
+	if (require && !module)
+		return;
+	l = listener(&a);
+	nonblock(l, true);
+	c = tcp(0);
+	if (require) {
+		/* The listener is for SDP only. */
+		if (!syscall(SYS_connect, c, &a.sa, addr_len(&a))) {
+			nonblock(c, true);
+			EVENTUALLY(ECONNRESET, (accept(l, NULL, NULL),
+						recv(c, &x, 1, 0) < 0 ? errno : 0));
+		}
+		return;
+	}
+	OK(syscall(SYS_connect, c, &a.sa, addr_len(&a)));
+	s = accept_one(l);
+	EQ(0, attached(s));
+	nonblock(s, false);
+	talk(c, s);
+}
+
+TEST(refused)
+{
+	union addr a;
+	int c = tcp(0);
+
+	if (require && !module)
+		return;
+	bound(tcp(0), &a, NULL);
+	FAILS(ECONNREFUSED, to(c, &a));
+	FAILS(ECONNREFUSED, to(c, &a));
+	c = tcp(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, to(c, &a));
+	await(c, POLLERR);
+	FAILS(ECONNREFUSED, to(c, &a));
+}
+
+/* require: no TCP in silence. */
+TEST(required_but_missing)
+{
+	union addr a;
+	int l, c;
+
+	if (!require || module)
+		return;
+	raw_listener(&a);
+	FAILS(ENETUNREACH, to(tcp(0), &a));
+	FAILS(ENETUNREACH, to(tcp(SOCK_NONBLOCK), &a));
+	l = tcp(0);
+	bound(l, &a, NULL);
+	FAILS(EOPNOTSUPP, listen(l, 1));
+	/* What is connected is left alone. */
+	l = raw_listener(&a);
+	c = tcp(0);
+	OK(syscall(SYS_connect, c, &a.sa, addr_len(&a)));
+	FAILS(EISCONN, to(c, &a));
+}
+
+TEST(errno_survives)
+{
+	union addr a;
+	int l, c;
+
+	if (require && !module)
+		return;
+	l = tcp(0);
+	bound(l, &a, NULL);
+	errno = 4711;
+	CHECK(!listen(l, 4) && errno == 4711);
+	c = tcp(0);
+	errno = 4711;
+	CHECK(!to(c, &a) && errno == 4711);
+	/* also where it has nothing to do, or its own calls fail */
+	c = OK(socket(AF_INET, SOCK_DGRAM, 0));
+	addr_set(&a, AF_INET, host_addr(AF_INET, NULL), 9);
+	errno = 4711;
+	CHECK(!to(c, &a) && errno == 4711);
+}
+
+/* Errors are the system call's own. */
+TEST(errors)
+{
+	union addr a = { };
+	int pipes[2], c = tcp(0);
+
+	addr_set(&a, family, host_addr(family, NULL), 9);
+	OK(pipe(pipes));
+	FAILS(EBADF, to(-1, &a));
+	FAILS(ENOTSOCK, to(pipes[0], &a));
+	FAILS(EBADF, listen(-1, 1));
+	FAILS(ENOTSOCK, listen(pipes[0], 1));
+	FAILS(EFAULT, connect(c, NULL, sizeof(a.in6)));
+	FAILS(EFAULT, connect(c, (void *)8, sizeof(a.in6)));
+	FAILS(EINVAL, connect(c, &a.sa, 0));
+	FAILS(EINVAL, connect(c, &a.sa, 1));
+	FAILS(EINVAL, connect(c, &a.sa, 8));
+	FAILS(EINVAL, connect(c, &a.sa, -1));
+	FAILS(EINVAL, connect(c, NULL, 0));
+	EQ(0, attached(c));
+	a.sa.sa_family = AF_UNSPEC;
+	OK(connect(c, &a.sa, sizeof(a.in)));
+	EQ(0, attached(c));
+	FAILS(EOPNOTSUPP, listen(OK(socket(AF_INET, SOCK_DGRAM, 0)), 1));
+}
+
+/* The last bytes of a page: an address need not be as long as it could be. */
+TEST(address_at_the_end_of_memory)
+{
+	size_t page = getpagesize(), len;
+	union addr a;
+	char *m;
+	int l;
+
+	if (require && !module)
+		return;
+	m = aligned_alloc(page, 2 * page);
+	/* an unreadable page behind it */
+	CHECK(!syscall(SYS_mprotect, m + page, page, 0));
+	l = listener(&a);
+	len = family == AF_INET ? sizeof(a.in) : offsetof(struct sockaddr_in6, sin6_scope_id);
+	memcpy(m + page - len, &a, len);
+	OK(connect(tcp(0), (struct sockaddr *)(m + page - len), len));
+	accept_one(l);
+	CHECK(!syscall(SYS_mprotect, m + page, page, 3));
+}
+
+/* Loopback has no RDMA device: not even tried, not even with "require". */
+TEST(loopback_is_left_alone)
+{
+	const char *ip = family == AF_INET ? "127.0.0.1" : "::1";
+	int l = tcp(0), c = tcp(0), s;
+	union addr a;
+
+	bound(l, &a, ip);
+	OK(listen(l, 4));
+	EQ(0, attached(l));
+	OK(to(c, &a));
+	EQ(0, attached(c));
+	s = accept_one(l);
+	talk(c, s);
+	c = tcp(0);
+	if (family == AF_INET) {
+		addr_set(&a, family, "127.77.0.1", addr_port(&a));
+		FAILS(ECONNREFUSED, to(c, &a));
+	} else {
+		int l4 = OK(socket(AF_INET, SOCK_STREAM, 0));
+
+		addr_set(&a, AF_INET, "127.0.0.1", 0);
+		OK(bind(l4, &a.sa, sizeof(a.in)));
+		OK(syscall(SYS_listen, l4, 4));
+		OK(name_of(l4, &a));
+		addr_set(&a, AF_INET6, "::ffff:127.0.0.1", addr_port(&a));
+		OK(to(c, &a));
+	}
+	EQ(0, attached(c));
+	/* 0.0.0.0 and :: as destinations are the loopback. */
+	l = tcp(0);
+	addr_any(&a, family, 0);
+	OK(bind(l, &a.sa, addr_len(&a)));
+	OK(syscall(SYS_listen, l, 4));
+	OK(name_of(l, &a));
+	c = tcp(0);
+	OK(to(c, &a));
+	EQ(0, attached(c));
+}
+
+TEST(wildcard_listener)
+{
+	int l = tcp(0), c, s;
+	union addr a;
+
+	if (require && !module)
+		return;
+	OK(listen(l, 4));	/* unbound */
+	EQ(sdp, attached(l));
+	OK(name_of(l, &a));
+	addr_set(&a, family, host_addr(family, NULL), addr_port(&a));
+	c = tcp(0);
+	OK(to(c, &a));
+	s = accept_one(l);
+	EQ(sdp, attached(s));
+	talk(c, s);
+}
+
+TEST(connecting_is_left_alone)
+{
+	const char *nobody = getenv(family == AF_INET ? "SDP_NOBODY4" : "SDP_NOBODY6");
+	int c = tcp(SOCK_NONBLOCK);
+	union addr a;
+
+	addr_set(&a, family, nobody ?: family == AF_INET ? "10.9.0.77" : "fd09::77", 9);
+	FAILS(EINPROGRESS, syscall(SYS_connect, c, &a.sa, addr_len(&a)));
+	FAILS(EALREADY, to(c, &a));
+	EQ(0, attached(c));
+}
+
+TEST(others_are_left_alone)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "\0sdp-preload-test" };
+	int u = OK(socket(AF_UNIX, SOCK_STREAM, 0)), c = OK(socket(AF_UNIX, SOCK_STREAM, 0));
+	union addr a;
+	int fd;
+
+	OK(bind(u, (struct sockaddr *)&un, sizeof(un)));
+	OK(listen(u, 1));
+	OK(connect(c, (struct sockaddr *)&un, sizeof(un)));
+	addr_set(&a, family, host_addr(family, NULL), 9);
+	fd = OK(socket(family, SOCK_DGRAM, 0));
+	OK(to(fd, &a));
+	OK(send(fd, "x", 1, 0));
+	fd = socket(family, SOCK_STREAM, 262);	/* IPPROTO_MPTCP */
+	if (fd >= 0)
+		EQ(-1, to(fd, &a));
+}
+
+TEST(child_of_vfork)
+{
+	volatile int ret = -2;
+	union addr a;
+	int l, c;
+	pid_t pid;
+
+	if (require && !module)
+		return;
+	l = listener(&a);
+	c = tcp(0);
+	pid = vfork();
+	if (!pid) {
+		ret = to(c, &a);
+		_exit(0);
+	}
+	CHILD_OK(pid);
+	EQ(0, ret);
+	talk(c, accept_one(l));
+}
+
+static volatile int handler_ret = -2;
+static union addr handler_addr;
+static int handler_fd;
+
+static void connect_in_handler(int sig)
+{
+	int err = errno;
+
+	(void)sig;
+	handler_ret = to(handler_fd, &handler_addr);
+	errno = err;
+}
+
+TEST(in_a_signal_handler)
+{
+	int l;
+
+	if (require && !module)
+		return;
+	l = listener(&handler_addr);
+	handler_fd = tcp(0);
+	signal(SIGUSR1, connect_in_handler);
+	raise(SIGUSR1);
+	EQ(0, handler_ret);
+	talk(handler_fd, accept_one(l));
+}
+
+static void *run_connect(void *arg)
+{
+	const union addr *a = arg;
+	int i, fd;
+
+	for (i = 0; i < 20; i++) {
+		fd = tcp(0);
+		OK(to(fd, a));
+		send_text(fd, "x");
+		recv_text(fd, "y");
+		close(fd);
+	}
+	return NULL;
+}
+
+TEST(threads)
+{
+	pthread_t t[4];
+	union addr a;
+	int l, i, s;
+
+	if (require && !module)
+		return;
+	l = listener(&a);
+	for (i = 0; i < 4; i++)
+		EQ(0, pthread_create(&t[i], NULL, run_connect, &a));
+	for (i = 0; i < 80; i++) {
+		s = accept_one(l);
+		recv_text(s, "x");
+		send_text(s, "y");
+		expect_eof(s);
+		close(s);
+	}
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const names[] = { "ipv4", "ipv6" };
+
+	return ktap_main(argc, argv, names, ARRAY_SIZE(names), choose);
+}

@@ -1,267 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
+/*
+ * Socket semantics within one host, TCP being the oracle: every case runs on
+ * TCP and on SDP through each door (see lib/variant.h).  Both ends are this
+ * host's RDMA address; SDP to oneself goes through the device.
+ *
+ *	sdp_socket [-l] [-t CASE]... [-v VARIANT]...	(patterns of the shell)
+ *
+ * SDP_ADDR4, SDP_ADDR6: this host's addresses (default: the rig's of
+ * $SDP_HOST); SDP_NOBODY4, SDP_NOBODY6: addresses of its network that nobody
+ * has.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "sdp_socket.h"
+#include "lib/variant.h"
 
-static const struct variant variants[NR_VARIANTS] = {
-	[TCP_V4]   = { "tcp-v4",   DOOR_TCP, AF_INET },
-	[TCP_V6]   = { "tcp-v6",   DOOR_TCP, AF_INET6 },
-	[DOOR1_V4] = { "door1-v4", DOOR1, AF_INET },
-	[DOOR2_V4] = { "door2-v4", DOOR2, AF_INET },
-	[DOOR2_V6] = { "door2-v6", DOOR2, AF_INET6 },
-	[DOOR3_V4] = { "door3-v4", DOOR3, AF_INET },
-	[DOOR3_V6] = { "door3-v6", DOOR3, AF_INET6 },
-};
-
-const struct variant *variant;
-
-int sock_(int flags)
+/* After an exec (see the case exec_keeps) the descriptor is ours still. */
+static int after_exec(int fd, const char *name)
 {
-	int fd = door_socket(variant->door, variant->family, flags);
-
-	if (fd < 0)
-		FAIL("no %s socket: %s%s", variant->name, ktap_errno(errno),
-		     on_sdp() ? " (is af_sdp loaded?)" : "");
-	return fd;
-}
-
-void here(union addr *a, int port)
-{
-	addr_set(a, variant->family, host_addr(variant->family, NULL), port);
-}
-
-void nobody(union addr *a)
-{
-	const char *env = getenv(variant->family == AF_INET ? "SDP_NOBODY4" :
-							      "SDP_NOBODY6");
-
-	if (!env)
-		env = variant->family == AF_INET ? "10.9.0.77" : "fd09::77";
-	addr_set(a, variant->family, env, 9);
-}
-
-int bind_to(int fd, const union addr *a)
-{
-	return bind(fd, &a->sa, addr_len(a));
-}
-
-int connect_to(int fd, const union addr *a)
-{
-	return connect(fd, &a->sa, addr_len(a));
-}
-
-int listener_(union addr *a, int backlog)
-{
-	int l = sock();
-
-	here(a, 0);
-	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
-	OK(bind_to(l, a));
-	OK(listen(l, backlog));
-	OK(name_of(l, a));
-	return l;
-}
-
-int any_listener_(union addr *a, int family, int v6only)
-{
-	int l = OK(door_socket(variant->door, family, 0));
-
-	addr_any(a, family, 0);
-	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
-	if (family == AF_INET6)
-		OK(set_int(l, SOL_IPV6, IPV6_V6ONLY, v6only));
-	OK(bind_to(l, a));
-	OK(listen(l, 16));
-	OK(name_of(l, a));
-	here(a, addr_port(a));
-	return l;
-}
-
-void closed_port_(union addr *a)
-{
-	int fd = OK(socket(variant->family, SOCK_STREAM, 0));
-
-	here(a, 0);
-	OK(bind_to(fd, a));
-	OK(name_of(fd, a));
-}
-
-int must_be_sdp_(int fd)
-{
-	struct sdp_info info;
-
-	if (!on_sdp())
-		return 0;
-	if (sdp_info(fd, &info) < 0)
-		FAIL("SDP_INFO: %s: this connection goes by TCP",
-		     ktap_errno(errno));
-	if (info.sdpi_transport != SDP_TRANSPORT_IB)
-		FAIL("SDP_INFO: transport %u, state %u, reason %u: not SDP",
-		     info.sdpi_transport, info.sdpi_state, info.sdpi_reason);
-	return 0;
-}
-
-int accept_one_(int l)
-{
-	int s;
-
-	await(l, POLLIN);
-	s = OK(accept(l, NULL, NULL));
-	must_be_sdp(s);
-	return s;
-}
-
-int pair_start_(struct pair *p)
-{
-	p->l = listener(&p->addr, 8);
-	p->c = sock();
-	return 0;
-}
-
-int pair_finish_(struct pair *p)
-{
-	OK(connect_to(p->c, &p->addr));
-	must_be_sdp(p->c);
-	p->s = accept_one(p->l);
-	return 0;
-}
-
-int pair_open_(struct pair *p)
-{
-	pair_start(p);
-	return pair_finish(p);
-}
-
-long long fill_(int fd, uint64_t key)
-{
-	static char buf[16384];
-	bool waited = false;
-	long long sum = 0;
-	ssize_t n;
-
-	nonblock(fd, true);
-	for (;;) {
-		pattern_fill(buf, sizeof(buf), key, sum);
-		n = send(fd, buf, sizeof(buf), MSG_NOSIGNAL);
-		if (n >= 0) {
-			waited = false;
-			sum += n;
-			if (sum > 256 << 20)
-				FAIL("256 MiB sent, and nobody reads");
-			continue;
-		}
-		if (errno != EAGAIN)
-			FAIL("send after %lld bytes: %s", sum, ktap_errno(errno));
-		if (waited)
-			return sum;
-		/*
-		 * What is on its way may make room once more, though less than
-		 * POLLOUT tells of.
-		 */
-		waited = !poll_one(fd, POLLOUT, 100);
-	}
-}
-
-int expect_reset_(int fd)
-{
-	char c;
-
-	await(fd, POLLERR | POLLHUP);
-	FAILS(ECONNRESET, recv(fd, &c, 1, 0));
-	return 0;
-}
-
-/*
- * Tunables of the module that cases change.  What a case has left changed, by
- * failing perhaps, is put back before the next one and at the end.
- */
-static struct {
-	const char *word;
-	int value;
-} tunables[] = {
-	{ "enable", -1 }, { "fallback", -1 }, { "connect_timeout", -1 },
-	{ "max_conns", -1 }, { "max_conns_user", -1 },
-};
-
-static int tunable(const char *word, int flags)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/proc/sys/net/sdp/%s", word);
-	return open(path, flags | O_CLOEXEC);
-}
-
-static int get_tunable(const char *word)
-{
-	int fd = tunable(word, O_RDONLY);
-	char text[16];
-	ssize_t n;
-
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0 ? atoi(text) : -1;
-}
-
-int sysctl_(const char *word, int value)
-{
-	int fd = OK(tunable(word, O_WRONLY)), n;
-	char text[16];
-
-	n = snprintf(text, sizeof(text), "%d", value);
-	EQ(n, write(fd, text, n));
-	close(fd);
-	return 0;
-}
-
-static void put_tunables_back(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(tunables); i++)
-		if (tunables[i].value >= 0 &&
-		    get_tunable(tunables[i].word) != tunables[i].value)
-			sysctl(tunables[i].word, tunables[i].value);
-}
-
-static void choose(unsigned int n)
-{
-	variant = &variants[n];
-	put_tunables_back();
-}
-
-/* After an exec: the descriptor is ours still. */
-static int after_exec(const char *arg, const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_VARIANTS; i++)
-		if (!strcmp(variants[i].name, name))
-			variant = &variants[i];
-	must_be_sdp(atoi(arg));
-	send_text(atoi(arg), "after exec");
+	variant_choose(variant_by_name(name));
+	must_be_sdp(fd);
+	send_text(fd, "after exec");
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	const char *names[NR_VARIANTS];
-	unsigned int i;
 	int ret;
 
 	if (argc == 4 && !strcmp(argv[1], "--after-exec"))
-		return after_exec(argv[2], argv[3]);
-	for (i = 0; i < NR_VARIANTS; i++)
-		names[i] = variants[i].name;
-	for (i = 0; i < ARRAY_SIZE(tunables); i++)
-		tunables[i].value = get_tunable(tunables[i].word);
-	ret = ktap_main(argc, argv, names, NR_VARIANTS, choose);
-	put_tunables_back();
+		return after_exec(atoi(argv[2]), argv[3]);
+	variant_init();
+	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, variant_choose);
+	variant_exit();
 	return ret;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "sdp_socket.h"
+#include "lib/variant.h"
 
 TEST(connect_blocking)
 {

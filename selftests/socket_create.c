@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include "sdp_socket.h"
+#include "lib/variant.h"
 
 TEST(create)
 {
@@ -253,18 +253,31 @@ TEST(names_of_connection)
 	FAILS(ENOTCONN, peer_of(p.l, &x));
 }
 
-/* The port of a connected client is taken; it is free after close(). */
 TEST(client_port_is_taken)
+{
+	struct pair p;
+	union addr c;
+
+	pair_open(&p);
+	OK(name_of(p.c, &c));
+	FAILS(EADDRINUSE, bind_to(sock(), &c));
+}
+
+/* A port of one's own is free after close(). */
+TEST(client_port_is_free_again)
 {
 	struct pair p;
 	union addr c;
 	int fd;
 
-	pair_open(&p);
+	pair_start(&p);
+	here(&c, 0);
+	OK(bind_to(p.c, &c));
+	pair_finish(&p);
 	OK(name_of(p.c, &c));
 	fd = sock();
 	FAILS(EADDRINUSE, bind_to(fd, &c));
-	/* The server's end closes first, so that the client's leaves nothing. */
+	/* The server's end closes first: no TIME_WAIT at this one. */
 	close(p.s);
 	expect_eof(p.c);
 	close(p.c);

@@ -13,7 +13,7 @@
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 
-#include "sdp_socket.h"
+#include "lib/variant.h"
 
 /* Data of a test is on the other side when FIONREAD says so. */
 #define arrived(fd, n) EVENTUALLY(n, inq(fd))

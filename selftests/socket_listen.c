@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "sdp_socket.h"
+#include "lib/variant.h"
 
 TEST(listen_sets_acceptconn)
 {

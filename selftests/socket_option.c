@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "sdp_socket.h"
+#include "lib/variant.h"
 
 struct option {
 	const char *name;

@@ -169,7 +169,8 @@ static bool is_remote(const struct sockaddr *addr, socklen_t len)
 	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
 
-	if (len < sizeof(*sin) || !readable(addr))
+	if (len < sizeof(*sin) || len > sizeof(struct sockaddr_storage) ||
+	    !readable(addr))
 		return false;
 	if (addr->sa_family == AF_INET)
 		return !is_loopback4(sin->sin_addr.s_addr);
@@ -196,6 +197,16 @@ static bool is_sdp(int fd)
 
 	return !getsockopt(fd, SOL_TCP, TCP_ULP, name, &len) &&
 	       !strcmp(name, SDP_ULP_NAME);
+}
+
+/* Whether @fd is neither connected nor connecting nor listening. */
+static bool is_fresh(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(fd, SOL_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == TCP_CLOSE;
 }
 
 static enum outcome attach(int fd)
@@ -225,9 +236,9 @@ static enum outcome attach(int fd)
 		return UNTOUCHED;
 	case ENOENT:
 	case ENOPROTOOPT:	/* a kernel without TCP_ULP */
-		return MISSING;
+		return is_fresh(fd) ? MISSING : UNTOUCHED;
 	default:
-		return IMPOSSIBLE;
+		return is_fresh(fd) ? IMPOSSIBLE : UNTOUCHED;
 	}
 }
 

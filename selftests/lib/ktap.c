@@ -73,7 +73,8 @@ long long ktap_now(void)
 
 /* --------------------------------------------------------------------- words */
 
-static void say(const char *head, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 2, 0)))
+say(const char *head, const char *fmt, va_list ap)
 {
 	char text[1024], out[1200];
 	int n;

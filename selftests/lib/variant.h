@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Socket semantics within one host, TCP being the oracle: every case runs on
- * TCP and on SDP through each door.  Both ends are this host's RDMA address;
- * SDP to oneself goes through the device.
+ * The variants of a case: TCP, which is the oracle, and SDP through each door,
+ * over IPv4 and IPv6; and what a case wants to do with a socket of the variant
+ * at hand.
  */
-#ifndef _SDP_SOCKET_H
-#define _SDP_SOCKET_H
+#ifndef _VARIANT_H
+#define _VARIANT_H
 
-#include "lib/sdptest.h"
+#include "sdptest.h"
 
 struct variant {
-	const char *name;
 	enum door door;
 	int family;
 };
@@ -28,11 +27,21 @@ enum {
 #define ON_V6		(1u << TCP_V6 | 1u << DOOR2_V6 | 1u << DOOR3_V6)
 
 extern const struct variant *variant;
+extern const char *const variant_names[NR_VARIANTS];
+
+/* For ktap_main(); puts back what the case before has changed. */
+void variant_choose(unsigned int n);
+void variant_init(void);
+void variant_exit(void);
+/* Return: its number, or -1. */
+int variant_by_name(const char *name);
 
 static inline bool on_sdp(void)
 {
 	return variant->door != DOOR_TCP;
 }
+
+const char *variant_name(void);
 
 /* A socket of the variant. */
 int sock_(int flags);

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connecting: SDP first, bounded in time, then TCP where the door allows it.
+ *
+ * Never both at once: TCP completes its handshake without the application, and
+ * the loser would be a ghost in the server's accept queue.  The attempt over
+ * SDP has been given up, and its CM id's REQ cancelled or rejected, before TCP
+ * sends a SYN.
+ *
+ * The outcome is decided by one worker under the socket lock.  Nothing of ours
+ * wakes the socket's wait queue when TCP takes over: TCP does that itself, and
+ * two wake-ups would be two reports to an edge-triggered poller.  Callers of
+ * ours who wait for the outcome have a queue of their own.
+ *
+ * A failed attempt leaves the socket as TCP would: state CLOSE, sk_err set,
+ * both directions shut down, sock->state still SS_CONNECTING.  TCP's own
+ * connect() then reports the error and makes the socket fresh again.
+ */
+#include <linux/bpf-cgroup.h>
+#include <linux/sched/signal.h>
+#include <net/inet_common.h>
+#include <net/ipv6.h>
+#include <linux/sdp.h>
+#include "sdp_connect.h"
+#include "sdp_link.h"
+#include "sdp_rx.h"
+#include "sdp_trace.h"
+
+static const char * const sdp_reason_words[] = {
+#define SDP_REASON_WORD(name, word, help) word,
+	SDP_REASONS(SDP_REASON_WORD)
+#undef SDP_REASON_WORD
+};
+
+/* The bucket and the address fields that TCP wants to find untouched. */
+static void sdp_connect_undo_names(struct sock *sk)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	inet->inet_daddr = 0;
+	inet->inet_dport = 0;
+	if (sk->sk_family == AF_INET6)
+		memset(&sk->sk_v6_daddr, 0, sizeof(sk->sk_v6_daddr));
+	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK)
+		return;
+	inet->inet_saddr = 0;
+	inet->inet_rcv_saddr = 0;
+	if (sk->sk_family == AF_INET6) {
+		memset(&inet6_sk(sk)->saddr, 0, sizeof(inet6_sk(sk)->saddr));
+		memset(&sk->sk_v6_rcv_saddr, 0, sizeof(sk->sk_v6_rcv_saddr));
+	}
+}
+
+static void sdp_connect_report(struct sock *sk, struct socket *sock, int err)
+{
+	sock->state = SS_CONNECTING;
+	WRITE_ONCE(sk->sk_err, err);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	smp_wmb();	/* with tcp_poll() */
+	sk->sk_state_change(sk);
+	sk_error_report(sk);
+}
+
+static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
+				  struct sdp_sk *ssk)
+{
+	int err;
+
+	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_FALLBACK, 1);
+	sdp_link_put_port(sk);
+	sdp_ulp_detach(sk, sock, ssk);
+	sock->state = SS_UNCONNECTED;
+	err = __inet_stream_connect(sock, (sdp_sockaddr *)&ssk->addr,
+				    ssk->addr_len, O_NONBLOCK, 0);
+	if (err && err != -EINPROGRESS)
+		sdp_connect_report(sk, sock, -err);
+}
+
+static void sdp_connect_failed(struct sock *sk, struct socket *sock,
+			       struct sdp_sk *ssk, int err, u8 reason)
+{
+	bool tcp = sdp_ulp_may_fall_back(sk, ssk);
+
+	ssk->reason = reason;
+	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_CONNECT_FAIL, 1);
+	trace_sdp_fallback(ssk->conn ? ssk->conn->id : 0,
+			   sdp_reason_words[reason], tcp);
+	if (ssk->conn)
+		sdp_link_cut(ssk, false);
+	if (tcp) {
+		sdp_connect_fall_back(sk, sock, ssk);
+		return;
+	}
+	sdp_link_put_port(sk);
+	WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
+	sdp_connect_report(sk, sock, err);
+}
+
+void sdp_connect_decide(struct work_struct *work)
+{
+	struct sdp_sk *ssk = container_of(work, struct sdp_sk, decide);
+	struct sock *sk = ssk->decide_sk;
+	struct sdp_conn *conn;
+	struct socket *sock;
+
+	lock_sock(sk);
+	sock = sk->sk_socket;	/* stable: close() orphans under the lock */
+	conn = ssk->conn;
+	if (ssk->mode != SDP_SK_CONNECTING || !conn || !sock ||
+	    sock_flag(sk, SOCK_DEAD))
+		goto out;
+	if (test_bit(SDP_CONN_WAS_UP, &conn->flags)) {
+		sdp_link_set_names(sk, conn);
+		sdp_link_set_limits(sk, conn);
+		smp_wmb();	/* names before mode, for who looks unlocked */
+		WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
+		ssk->reason = SDP_REASON_NONE;
+		sk->sk_state_change(sk);
+		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
+		if (READ_ONCE(conn->tx.err))
+			sdp_link_ops.error(conn, ssk);
+	} else if (READ_ONCE(conn->tx.err)) {
+		sdp_connect_failed(sk, sock, ssk, READ_ONCE(conn->tx.err),
+				   conn->reason);
+	}
+out:
+	wake_up_all(&ssk->wq);
+	release_sock(sk);
+	sock_put(sk);
+	sdp_ulp_put(ssk);
+}
+
+int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	if (ssk->mode != SDP_SK_CONNECTING)
+		return 0;
+	add_wait_queue(&ssk->wq, &wait);
+	while (ssk->mode == SDP_SK_CONNECTING) {
+		if (!*timeo) {
+			err = -EAGAIN;
+			break;
+		}
+		if (signal_pending(current)) {
+			err = sock_intr_errno(*timeo);
+			break;
+		}
+		release_sock(sk);
+		if (READ_ONCE(ssk->mode) == SDP_SK_CONNECTING)
+			*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+		lock_sock(sk);
+	}
+	remove_wait_queue(&ssk->wq, &wait);
+	return err;
+}
+
+void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
+{
+	if (!ssk->conn)
+		return;
+	sdp_link_cut(ssk, orderly);
+	sdp_link_put_port(sk);
+	WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
+	ssk->reported = false;
+	wake_up_all(&ssk->wq);
+}
+
+/* Options that SDP cannot keep: such a socket goes by TCP. */
+static bool sdp_connect_wants_tcp(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->repair || tp->fastopen_connect)
+		return true;
+#ifdef CONFIG_TCP_AO
+	if (rcu_access_pointer(tp->ao_info))
+		return true;
+#endif
+#ifdef CONFIG_TCP_MD5SIG
+	if (rcu_access_pointer(tp->md5sig_info))
+		return true;
+#endif
+	return false;
+}
+
+/* Is it an address that SDP can try at all?  TCP finds the error if not. */
+static bool sdp_connect_understands(const struct sock *sk,
+				    const struct sockaddr *addr, int len)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+
+	if (len > sizeof(struct sockaddr_storage))
+		return false;
+	if (addr->sa_family == AF_INET)
+		return len >= sizeof(*sin) && sk->sk_family == AF_INET &&
+		       !ipv4_is_multicast(sin->sin_addr.s_addr) &&
+		       !ipv4_is_lbcast(sin->sin_addr.s_addr);
+	if (addr->sa_family != AF_INET6 || sk->sk_family != AF_INET6 ||
+	    len < SIN6_LEN_RFC2133)
+		return false;
+	if (ipv6_addr_is_multicast(&sin6->sin6_addr))
+		return false;
+	return !ipv6_addr_v4mapped(&sin6->sin6_addr) || !ipv6_only_sock(sk);
+}
+
+static void sdp_connect_set_remote(struct sock *sk, struct sdp_conn *conn,
+				   const struct sockaddr *addr, int len)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+
+	conn->ifindex = READ_ONCE(sk->sk_bound_dev_if);
+	conn->mark = READ_ONCE(sk->sk_mark);
+	conn->tos = READ_ONCE(inet_sk(sk)->tos);
+	conn->local.port = inet_sk(sk)->inet_sport;
+	if (addr->sa_family == AF_INET) {
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &conn->remote.ip);
+		conn->remote.port = sin->sin_port;
+	} else {
+		conn->remote.ip = sin6->sin6_addr;
+		conn->remote.port = sin6->sin6_port;
+		if (!conn->ifindex && len >= sizeof(*sin6) &&
+		    ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+			conn->ifindex = sin6->sin6_scope_id;
+	}
+	if (ipv6_addr_v4mapped(&conn->remote.ip)) {
+		conn->family = AF_INET;
+		if (inet_sk(sk)->inet_saddr)
+			ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr,
+					       &conn->local.ip);
+	} else {
+		conn->family = AF_INET6;
+		conn->local.ip = inet6_sk(sk)->saddr;
+	}
+}
+
+static int sdp_connect_port(struct sock *sk)
+{
+	if (inet_sk(sk)->inet_num)
+		return 0;
+	if (sk->sk_prot->get_port(sk, 0))
+		return -EAGAIN;
+	inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
+	return 0;
+}
+
+/* Set the attempt off.  The outcome comes to sdp_connect_decide(). */
+static void sdp_connect_try(struct sock *sk, struct socket *sock,
+			    struct sdp_sk *ssk, const struct sockaddr *addr,
+			    int len)
+{
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+	struct sdp_conn *conn;
+	int err;
+
+	sock->state = SS_CONNECTING;
+	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTING);
+	if (!READ_ONCE(sn->enable)) {
+		sdp_connect_failed(sk, sock, ssk, ENETUNREACH,
+				   SDP_REASON_FORCED);
+		return;
+	}
+	if (sdp_connect_wants_tcp(sk)) {
+		sdp_connect_failed(sk, sock, ssk, ENETUNREACH,
+				   SDP_REASON_OPTION);
+		return;
+	}
+	conn = sdp_conn_alloc(sdp_ulp_xport, sock_net(sk), sk_uid(sk),
+			      sdp_rx_work, GFP_KERNEL);
+	if (IS_ERR(conn)) {
+		sdp_connect_failed(sk, sock, ssk, -PTR_ERR(conn),
+				   SDP_REASON_LIMIT);
+		return;
+	}
+	conn->active = true;
+	sdp_connect_set_remote(sk, conn, addr, len);
+	sdp_link_set_conn(ssk, conn);
+	ssk->reported = false;
+	sdp_conn_attach(conn, &sdp_link_ops, ssk);
+	err = sdp_ulp_xport->connect(conn);
+	if (err)
+		sdp_connect_failed(sk, sock, ssk, -err, SDP_REASON_LIMIT);
+}
+
+static int sdp_connect_begin(struct sock *sk, struct socket *sock,
+			     struct sdp_sk *ssk, sdp_sockaddr *uaddr, int len)
+{
+	int err;
+
+	memcpy(&ssk->addr, uaddr, len);	/* as it is, for TCP */
+	ssk->addr_len = len;
+	if (BPF_CGROUP_PRE_CONNECT_ENABLED(sk)) {
+		err = sk->sk_prot->pre_connect(sk, uaddr, len);
+		if (err)
+			return err;
+	}
+	err = sdp_connect_port(sk);
+	if (err)
+		return err;
+	sdp_connect_try(sk, sock, ssk, (struct sockaddr *)uaddr, len);
+	return -EINPROGRESS;
+}
+
+/* What connect() does under the socket lock; -ENOSYS: TCP is to do it. */
+static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
+			 sdp_sockaddr *uaddr, int len, int flags)
+{
+	struct sockaddr *addr = (struct sockaddr *)uaddr;
+	struct sock *sk = sock->sk;
+	long timeo;
+	int err;
+
+	if (len < sizeof(addr->sa_family))
+		return -EINVAL;
+	if (addr->sa_family == AF_INET_SDP)
+		addr->sa_family = AF_INET;
+	if (addr->sa_family == AF_UNSPEC) {
+		if (ssk->conn) {
+			sdp_connect_abort(sk, ssk, false);
+			sdp_connect_undo_names(sk);
+		}
+		return -ENOSYS;
+	}
+	switch (ssk->mode) {
+	case SDP_SK_CONNECTED:
+		err = sock->state == SS_CONNECTING ? 0 : -EISCONN;
+		sock->state = SS_CONNECTED;
+		return err;
+	case SDP_SK_DETACHED:
+		return -ENOSYS;
+	case SDP_SK_CONNECTING:
+		err = -EALREADY;
+		break;
+	default:
+		if (sk->sk_state != TCP_CLOSE ||
+		    sock->state != SS_UNCONNECTED ||
+		    !sdp_connect_understands(sk, addr, len))
+			return -ENOSYS;
+		err = sdp_connect_begin(sk, sock, ssk, uaddr, len);
+		if (err != -EINPROGRESS)
+			return err;
+	}
+	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
+	if (timeo) {
+		err = sdp_connect_wait(sk, ssk, &timeo);
+		if (err == -EAGAIN)
+			err = -EINPROGRESS;
+		if (err)
+			return err;
+	} else if (ssk->mode == SDP_SK_CONNECTING) {
+		return err;
+	}
+	if (ssk->mode == SDP_SK_CONNECTED) {
+		sock->state = SS_CONNECTED;
+		return 0;
+	}
+	/* Fallen back at once: TCP's connect() would say EALREADY. */
+	if (ssk->mode == SDP_SK_DETACHED && !timeo && !sk->sk_err)
+		return err;
+	return -ENOSYS;	/* fallen back: TCP waits; failed: it reports */
+}
+
+int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
+		int flags)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	int err = -ENOSYS;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk) {
+		lock_sock(sk);
+		err = __sdp_connect(sock, ssk, uaddr, addr_len, flags);
+		release_sock(sk);
+		sdp_ulp_put(ssk);
+	}
+	if (err == -ENOSYS)
+		err = SDP_TCP_CALL(sk, connect, sock, uaddr, addr_len, flags);
+	sdp_ulp_leave();
+	return err;
+}

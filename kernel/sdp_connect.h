@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Connecting, and falling back; see sdp_connect.c.
+ */
+#ifndef _SDP_CONNECT_H
+#define _SDP_CONNECT_H
+
+#include "sdp_ulp.h"
+
+/**
+ * sdp_connect() - proto_ops.connect
+ * @sock: the socket
+ * @uaddr: where to; family 27 is taken for AF_INET
+ * @addr_len: its size in bytes
+ * @flags: file flags
+ *
+ * Context: process.
+ * Return: 0 or a negative errno, as TCP's.
+ */
+int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
+		int flags);
+
+/**
+ * sdp_connect_decide() - the worker: SDP, TCP, or an error
+ * @work: of a struct sdp_sk
+ *
+ * Context: process.
+ */
+void sdp_connect_decide(struct work_struct *work);
+
+/**
+ * sdp_connect_wait() - wait while the outcome of connect() is open
+ * @sk: locked; released while asleep
+ * @ssk: ours
+ * @timeo: jiffies left; updated
+ *
+ * Context: process.
+ * Return: 0 when it is known; -EAGAIN when the time is over, -EINTR or
+ * -ERESTARTSYS on signals.
+ */
+int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo);
+
+/**
+ * sdp_connect_abort() - leave SDP_SK_CONNECTING or SDP_SK_CONNECTED
+ * @sk: locked
+ * @ssk: ours
+ * @orderly: as sdp_link_cut()
+ *
+ * Context: process.
+ */
+void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly);
+
+#endif

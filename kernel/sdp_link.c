@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where a connection meets its socket.
+ *
+ * The calls up come in any order and from any context that may wake.  While a
+ * connect() is open they only queue the worker that decides, under the socket
+ * lock, what becomes of it; after that they wake the socket as TCP would: one
+ * report each for data, room, end of stream, and error.
+ */
+#include <net/ipv6.h>
+#include "sdp_link.h"
+#include "sdp_ring.h"
+#include "sdp_tx.h"
+
+static void sdp_link_data_ready(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+	struct sock *sk;
+
+	spin_lock_bh(&ssk->lock);
+	sk = ssk->sk;
+	if (sk && !ssk->closed && ssk->mode == SDP_SK_CONNECTED &&
+	    READ_ONCE(conn->rx.inq) >= sock_rcvlowat(sk, 0, INT_MAX))
+		sk->sk_data_ready(sk);
+	spin_unlock_bh(&ssk->lock);
+}
+
+static void sdp_link_write_space(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+
+	spin_lock_bh(&ssk->lock);
+	if (ssk->sk && !ssk->closed && ssk->mode == SDP_SK_CONNECTED)
+		ssk->sk->sk_write_space(ssk->sk);
+	spin_unlock_bh(&ssk->lock);
+}
+
+static void sdp_link_state_change(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+	struct sock *sk;
+
+	spin_lock_bh(&ssk->lock);
+	sk = ssk->sk;
+	if (!sk || ssk->closed)
+		goto out;
+	if (ssk->mode == SDP_SK_CONNECTING) {
+		if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
+			sdp_ulp_queue_decide(ssk);
+	} else if (test_bit(SDP_CONN_EOF, &conn->flags)) {
+		sk->sk_state_change(sk);
+		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
+	}
+out:
+	spin_unlock_bh(&ssk->lock);
+}
+
+static void sdp_link_error(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+	struct sock *sk;
+
+	spin_lock_bh(&ssk->lock);
+	sk = ssk->sk;
+	if (!sk || ssk->closed)
+		goto out;
+	if (ssk->mode == SDP_SK_CONNECTING) {
+		sdp_ulp_queue_decide(ssk);
+	} else if (ssk->mode == SDP_SK_CONNECTED && !ssk->reported) {
+		ssk->reported = true;
+		WRITE_ONCE(sk->sk_err, READ_ONCE(conn->tx.err));
+		sk->sk_state_change(sk);
+		sk_error_report(sk);
+	}
+out:
+	spin_unlock_bh(&ssk->lock);
+}
+
+const struct sdp_conn_ops sdp_link_ops = {
+	.data_ready	= sdp_link_data_ready,
+	.write_space	= sdp_link_write_space,
+	.state_change	= sdp_link_state_change,
+	.error		= sdp_link_error,
+};
+
+void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
+{
+	struct inet_sock *inet = inet_sk(sk);
+	__be32 v4_local = 0, v4_remote = 0;
+
+	if (ipv6_addr_v4mapped(&conn->local.ip)) {
+		v4_local = conn->local.ip.s6_addr32[3];
+		v4_remote = conn->remote.ip.s6_addr32[3];
+	}
+	inet->inet_saddr = v4_local;
+	inet->inet_rcv_saddr = v4_local;
+	inet->inet_daddr = v4_remote;
+	inet->inet_sport = conn->local.port;
+	inet->inet_dport = conn->remote.port;
+	if (sk->sk_family == AF_INET6) {
+		inet6_sk(sk)->saddr = conn->local.ip;
+		sk->sk_v6_rcv_saddr = conn->local.ip;
+		sk->sk_v6_daddr = conn->remote.ip;
+	}
+}
+
+void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
+{
+	u32 rcv = READ_ONCE(sk->sk_rcvbuf);
+	u32 snd = READ_ONCE(sk->sk_sndbuf);
+
+	/* TCP tunes what was not set by the user; so do we, by the sysctls. */
+	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK))
+		rcv = INT_MAX;
+	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK))
+		snd = READ_ONCE(conn->sn->sndbuf_bytes);
+	WRITE_ONCE(conn->tx.limit, snd);
+	sdp_ring_set_max(conn, rcv);
+}
+
+void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)
+{
+	spin_lock_bh(&ssk->lock);
+	ssk->conn = conn;
+	spin_unlock_bh(&ssk->lock);
+}
+
+struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk)
+{
+	struct sdp_conn *conn;
+
+	spin_lock_bh(&ssk->lock);
+	conn = ssk->conn;
+	if (conn)
+		sdp_conn_get(conn);
+	spin_unlock_bh(&ssk->lock);
+	return conn;
+}
+
+void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
+{
+	sdp_link_set_conn(ssk, conn);
+	sdp_link_set_names(sk, conn);
+	sdp_link_set_limits(sk, conn);
+	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
+	sdp_conn_attach(conn, &sdp_link_ops, ssk);
+	/* What was told before we listened. */
+	if (READ_ONCE(conn->tx.err))
+		sdp_link_error(conn, ssk);
+}
+
+void sdp_link_cut(struct sdp_sk *ssk, bool orderly)
+{
+	struct sdp_conn *conn = ssk->conn;
+
+	sdp_link_set_conn(ssk, NULL);
+	sdp_conn_attach(conn, NULL, NULL);
+	if (orderly) {
+		spin_lock_bh(&conn->tx.lock);
+		conn->tx.orphan = true;
+		conn->tx.mode.shut_rd = true;
+		spin_unlock_bh(&conn->tx.lock);
+		sdp_conn_event(conn, SDP_EV_SHUTDOWN);
+		/* A peer that never closes must not keep it for ever. */
+		if (sdp_conn_state(conn) != SDP_CLOSED)
+			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
+		sdp_tx_run(conn);
+		/* What arrived, or now arrives, has no reader. */
+		if (READ_ONCE(conn->rx.inq))
+			orderly = false;
+	}
+	if (!orderly)
+		sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "closed");
+	sdp_conn_put(conn);
+}
+
+void sdp_link_put_port(struct sock *sk)
+{
+	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK) &&
+	    inet_csk(sk)->icsk_bind_hash)
+		sk->sk_prot->put_port(sk);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A socket and its connection: who is told what, names, limits.
+ */
+#ifndef _SDP_LINK_H
+#define _SDP_LINK_H
+
+#include "sdp_ulp.h"
+
+/**
+ * sdp_link_graft() - a connection gets its socket
+ * @sk: locked
+ * @ssk: ours of it
+ * @conn: whose reference goes over to @ssk
+ *
+ * Context: process.
+ */
+void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn);
+
+/* Told by a connection with a socket; @upper is its struct sdp_sk. */
+extern const struct sdp_conn_ops sdp_link_ops;
+
+/**
+ * sdp_link_set_names() - addresses of a connection into its sock
+ * @sk: locked
+ * @conn: the connection
+ *
+ * Context: process.
+ */
+void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn);
+
+/**
+ * sdp_link_set_limits() - SO_SNDBUF and SO_RCVBUF to its connection
+ * @sk: the sock
+ * @conn: its connection
+ *
+ * Context: any.
+ */
+void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn);
+
+/**
+ * sdp_link_set_conn() - the socket gets or loses its connection
+ * @ssk: ours, its socket locked
+ * @conn: whose reference goes over to @ssk; NULL: the caller has it now
+ *
+ * Context: process.
+ */
+void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
+
+/**
+ * sdp_link_conn_get() - the connection, for who has not the socket lock
+ * @ssk: ours
+ *
+ * Context: process or softirq.
+ * Return: a reference, or NULL.
+ */
+struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk);
+
+/**
+ * sdp_link_cut() - the socket lets go of its connection
+ * @ssk: ours, its socket locked; has a connection
+ * @orderly: true: what was sent is delivered, then DisConn; false: abort
+ *
+ * Context: process.
+ */
+void sdp_link_cut(struct sdp_sk *ssk, bool orderly);
+
+/**
+ * sdp_link_put_port() - give back a port that the user did not choose
+ * @sk: locked
+ *
+ * Context: process.
+ */
+void sdp_link_put_port(struct sock *sk);
+
+#endif

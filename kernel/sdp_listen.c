@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Listening.
+ *
+ * listen() is TCP's own: "in state LISTEN and the slot is ours" is the whole
+ * mark.  A request that arrives by SDP finds its listener by TCP's look-up, so
+ * wildcards, SO_REUSEPORT groups, V6ONLY and SO_BINDTODEVICE work without a
+ * line here.
+ *
+ * A child is a connection without a socket.  It takes its place in the backlog
+ * when it is admitted (list setup), is moved to acceptq when established, and
+ * gets its struct sock in accept(), in the caller's context: memory cgroup and
+ * namespace are then right by themselves.  Whoever takes a child off a list,
+ * under ssk->lock, owns the listener's two references: the one on the child,
+ * and the child's one on us.
+ */
+#include <linux/sched/signal.h>
+#include <net/inet6_hashtables.h>
+#include <net/inet_hashtables.h>
+#include <net/ipv6.h>
+#include <linux/sdp.h>
+#include "sdp_link.h"
+#include "sdp_listen.h"
+#include "sdp_rx.h"
+#include "sdp_trace.h"
+
+/* Children tell their listener */
+
+static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+
+	spin_lock_bh(&ssk->lock);
+	if (sdp_conn_state(conn) >= SDP_ESTABLISHED && !conn->acceptable &&
+	    !list_empty(&conn->accept_node)) {
+		conn->acceptable = true;
+		list_move_tail(&conn->accept_node, &ssk->acceptq);
+		ssk->acceptable++;
+		if (ssk->sk && !ssk->closed)
+			ssk->sk->sk_data_ready(ssk->sk);
+	}
+	spin_unlock_bh(&ssk->lock);
+}
+
+/* One that was accepted or dropped meanwhile has left the list. */
+static void sdp_child_error(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+	bool mine = false;
+
+	spin_lock_bh(&ssk->lock);
+	/* An established one stays, for accept() to hand it out with its error. */
+	if (!conn->acceptable && !list_empty(&conn->accept_node)) {
+		list_del_init(&conn->accept_node);
+		ssk->qlen--;
+		mine = true;
+	}
+	spin_unlock_bh(&ssk->lock);
+	if (!mine)
+		return;
+	conn->up.ops = NULL;	/* we are called under its lock */
+	sdp_ulp_put(ssk);
+	sdp_conn_put(conn);	/* not the last: the transport has one */
+}
+
+static void sdp_child_quiet(struct sdp_conn *conn, void *upper)
+{
+}
+
+static const struct sdp_conn_ops sdp_child_ops = {
+	.data_ready	= sdp_child_quiet,
+	.write_space	= sdp_child_quiet,
+	.state_change	= sdp_child_state_change,
+	.error		= sdp_child_error,
+};
+
+/* A request looks for its listener */
+
+static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
+				      const struct sdp_addr *local,
+				      const struct sdp_addr *remote,
+				      kuid_t *uid)
+{
+	struct sdp_sk *ssk = NULL;
+	struct sock *sk;
+
+	rcu_read_lock();
+	if (ipv6_addr_v4mapped(&local->ip))
+		sk = __inet_lookup_listener(net, SDP_HASHINFO(net) NULL, 0,
+					    remote->ip.s6_addr32[3],
+					    remote->port,
+					    local->ip.s6_addr32[3],
+					    ntohs(local->port), ifindex, 0);
+	else
+		sk = inet6_lookup_listener(net, SDP_HASHINFO(net) NULL, 0,
+					   &remote->ip, remote->port,
+					   &local->ip, ntohs(local->port),
+					   ifindex, 0);
+	if (sk && sk->sk_state == TCP_LISTEN) {
+		ssk = sdp_ulp_get(sk);
+		*uid = sk_uid(sk);
+	}
+	rcu_read_unlock();
+	return ssk;
+}
+
+static bool sdp_listen_take_place(struct sdp_sk *ssk)
+{
+	bool room;
+
+	spin_lock_bh(&ssk->lock);
+	room = !ssk->closed && ssk->sk && ssk->sk->sk_state == TCP_LISTEN &&
+	       ssk->qlen <= READ_ONCE(ssk->sk->sk_max_ack_backlog);
+	if (room)
+		ssk->qlen++;
+	spin_unlock_bh(&ssk->lock);
+	return room;
+}
+
+struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
+				  int ifindex, const struct sdp_addr *local,
+				  const struct sdp_addr *remote)
+{
+	struct sdp_net *sn = sdp_net(net);
+	struct sdp_conn *conn;
+	struct sdp_sk *ssk;
+	bool closed;
+	kuid_t uid;
+
+	ssk = sdp_listen_find(net, ifindex, local, remote, &uid);
+	if (!ssk || !READ_ONCE(sn->enable)) {
+		sdp_count(sn, SDP_CNT_REJECT_LISTENER, 1);
+		sdp_ulp_put(ssk);
+		return ERR_PTR(-ECONNREFUSED);
+	}
+	if (!sdp_listen_take_place(ssk)) {
+		sdp_count(sn, SDP_CNT_REJECT_BACKLOG, 1);
+		sdp_ulp_put(ssk);
+		return ERR_PTR(-ENOBUFS);
+	}
+	conn = sdp_conn_alloc(xp, net, uid, sdp_rx_work, GFP_KERNEL);
+	if (IS_ERR(conn)) {
+		sdp_count(sn, SDP_CNT_REJECT_LIMIT, 1);
+		spin_lock_bh(&ssk->lock);
+		ssk->qlen--;
+		spin_unlock_bh(&ssk->lock);
+		sdp_ulp_put(ssk);
+		return conn;
+	}
+	conn->local = *local;
+	conn->remote = *remote;
+	conn->ifindex = ifindex;
+	sdp_conn_get(conn);		/* the listener's */
+	sdp_conn_attach(conn, &sdp_child_ops, ssk);	/* ssk's goes over */
+	spin_lock_bh(&ssk->lock);
+	closed = ssk->closed;
+	if (!closed)
+		list_add_tail(&conn->accept_node, &ssk->setup);
+	else
+		ssk->qlen--;
+	spin_unlock_bh(&ssk->lock);
+	if (closed) {
+		sdp_conn_attach(conn, NULL, NULL);
+		sdp_ulp_put(ssk);
+		sdp_conn_put(conn);
+		sdp_conn_put(conn);
+		return ERR_PTR(-ECONNREFUSED);
+	}
+	return conn;
+}
+
+/* Take a child off either list; its two references are the caller's. */
+static struct sdp_conn *sdp_listen_pop(struct sdp_sk *ssk, bool setup_too)
+{
+	struct sdp_conn *conn;
+
+	spin_lock_bh(&ssk->lock);
+	conn = list_first_entry_or_null(&ssk->acceptq, struct sdp_conn,
+					accept_node);
+	if (conn)
+		WRITE_ONCE(ssk->acceptable, ssk->acceptable - 1);
+	else if (setup_too)
+		conn = list_first_entry_or_null(&ssk->setup, struct sdp_conn,
+						accept_node);
+	if (conn) {
+		list_del_init(&conn->accept_node);
+		ssk->qlen--;
+	}
+	spin_unlock_bh(&ssk->lock);
+	return conn;
+}
+
+static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn)
+{
+	sdp_conn_attach(conn, NULL, NULL);
+	sdp_ulp_put(ssk);
+	sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "never accepted");
+	sdp_conn_put(conn);
+}
+
+void sdp_listen_stop(struct sdp_sk *ssk)
+{
+	struct sdp_conn *conn;
+	struct sdp_net *sn;
+	u16 port;
+
+	spin_lock_bh(&ssk->lock);
+	port = ssk->port;
+	ssk->port = 0;
+	sn = ssk->sk ? sdp_net(sock_net(ssk->sk)) : NULL;
+	spin_unlock_bh(&ssk->lock);
+	if (port) {
+		spin_lock_bh(&sn->list_lock);
+		list_del_init(&ssk->net_node);
+		spin_unlock_bh(&sn->list_lock);
+		sdp_ulp_xport->unlisten(port);
+	}
+	while ((conn = sdp_listen_pop(ssk, true)))
+		sdp_listen_drop(ssk, conn);
+}
+
+int sdp_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+	struct sdp_sk *ssk;
+	bool fresh = false;
+	u16 port;
+	int err;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	err = sdp_ulp_tcp(sk)->listen(sock, backlog);
+	if (err || !ssk)
+		goto out;
+	port = inet_sk(sk)->inet_num;
+	spin_lock_bh(&ssk->lock);
+	if (!ssk->port && !ssk->closed) {
+		ssk->port = port;
+		fresh = true;
+	}
+	spin_unlock_bh(&ssk->lock);
+	if (!fresh)
+		goto out;
+	err = sdp_ulp_xport->listen(port);
+	if (err) {
+		spin_lock_bh(&ssk->lock);
+		ssk->port = 0;
+		spin_unlock_bh(&ssk->lock);
+		trace_sdp_cm(0, "listen", err);
+		/* TCP listens all the same; who asked for SDP is told. */
+		if (sdp_ulp_may_fall_back(sk, ssk))
+			err = 0;
+		else
+			sdp_ulp_tcp(sk)->shutdown(sock, SHUT_RDWR);
+		goto out;
+	}
+	spin_lock_bh(&sn->list_lock);
+	list_add_tail(&ssk->net_node, &sn->listen_list);
+	spin_unlock_bh(&sn->list_lock);
+out:
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
+}
+
+/* Accepting */
+
+/* A TCP child has them from the request; a child of ours gets them here. */
+static void sdp_accept_inherit(const struct sock *sk, struct sock *nsk)
+{
+	nsk->sk_mark = READ_ONCE(sk->sk_mark);
+	nsk->sk_priority = READ_ONCE(sk->sk_priority);
+	nsk->sk_sndbuf = READ_ONCE(sk->sk_sndbuf);
+	nsk->sk_rcvbuf = READ_ONCE(sk->sk_rcvbuf);
+	nsk->sk_rcvlowat = READ_ONCE(sk->sk_rcvlowat);
+	nsk->sk_rcvtimeo = READ_ONCE(sk->sk_rcvtimeo);
+	nsk->sk_sndtimeo = READ_ONCE(sk->sk_sndtimeo);
+	nsk->sk_lingertime = READ_ONCE(sk->sk_lingertime);
+	nsk->sk_bound_dev_if = READ_ONCE(sk->sk_bound_dev_if);
+	nsk->sk_reuse = sk->sk_reuse;
+	nsk->sk_userlocks = sk->sk_userlocks & ~(SOCK_BINDPORT_LOCK |
+						 SOCK_BINDADDR_LOCK);
+	if (sock_flag(sk, SOCK_LINGER))
+		sock_set_flag(nsk, SOCK_LINGER);
+	if (sock_flag(sk, SOCK_KEEPOPEN))
+		sock_set_flag(nsk, SOCK_KEEPOPEN);
+	if (sock_flag(sk, SOCK_URGINLINE))
+		sock_set_flag(nsk, SOCK_URGINLINE);
+	if (sock_flag(sk, SOCK_ZEROCOPY))
+		sock_set_flag(nsk, SOCK_ZEROCOPY);
+	tcp_sk(nsk)->nonagle = tcp_sk(sk)->nonagle;
+	tcp_sk(nsk)->keepalive_time = tcp_sk(sk)->keepalive_time;
+	tcp_sk(nsk)->keepalive_intvl = tcp_sk(sk)->keepalive_intvl;
+	tcp_sk(nsk)->keepalive_probes = tcp_sk(sk)->keepalive_probes;
+	inet_csk(nsk)->icsk_user_timeout = inet_csk(sk)->icsk_user_timeout;
+	inet_sk(nsk)->tos = READ_ONCE(inet_sk(sk)->tos);
+	if (sk->sk_family == AF_INET6)
+		inet6_sk(nsk)->tclass = READ_ONCE(inet6_sk(sk)->tclass);
+}
+
+static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
+			    struct socket *newsock, struct sdp_conn *conn)
+{
+	struct sdp_sk *nssk;
+	struct sock *nsk;
+	int err;
+
+	nsk = sdp_ulp_steal(sock_net(sk), sk->sk_family, 0);
+	if (IS_ERR(nsk)) {
+		sdp_listen_drop(ssk, conn);
+		return PTR_ERR(nsk);
+	}
+	newsock->ops = sdp_ulp_tcp(sk);
+	lock_sock(nsk);
+	security_sk_clone(sk, nsk);
+	sock_graft(nsk, newsock);
+	sdp_accept_inherit(sk, nsk);
+	err = sdp_ulp_attach(nsk, newsock);
+	if (!err) {
+		nssk = sdp_ulp_get(nsk);
+		nssk->by_ulp = ssk->by_ulp;
+		sdp_link_graft(nsk, nssk, conn);
+		sdp_ulp_put(nssk);
+		newsock->state = SS_CONNECTED;
+	}
+	release_sock(nsk);
+	if (err)
+		sdp_listen_drop(ssk, conn);
+	else
+		sdp_ulp_put(ssk);	/* the child's */
+	return err;
+}
+
+/* Who asked for SDP and got a plain TCP client: reset it. */
+static void sdp_accept_reset(struct socket *newsock)
+{
+	struct sock *nsk = newsock->sk;
+
+	lock_sock(nsk);
+	nsk->sk_prot->disconnect(nsk, 0);
+	release_sock(nsk);
+	sdp_ulp_tcp(nsk)->release(newsock);
+	newsock->state = SS_UNCONNECTED;
+}
+
+/* 0: a child is in @newsock; -EAGAIN: none is there. */
+static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
+			  struct socket *newsock, SDP_ACCEPT_ARGS)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+	int flags = SDP_ACCEPT_FLAGS;
+	struct sdp_conn *conn;
+	int err;
+
+	for (;;) {
+		conn = sdp_listen_pop(ssk, false);
+		if (conn)
+			return sdp_accept_child(sk, ssk, newsock, conn);
+		SDP_ACCEPT_FLAGS = flags | O_NONBLOCK;
+		err = sdp_ulp_tcp(sk)->accept(sock, newsock, SDP_ACCEPT_PASS);
+		SDP_ACCEPT_FLAGS = flags;
+		if (err)
+			return err;
+		newsock->ops = sdp_ulp_tcp(sk);
+		if (sdp_ulp_may_fall_back(sk, ssk)) {
+			sdp_count(sn, SDP_CNT_TCP_ACCEPT, 1);
+			return 0;
+		}
+		sdp_count(sn, SDP_CNT_TCP_RESET, 1);
+		sdp_accept_reset(newsock);
+	}
+}
+
+int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS)
+{
+	struct sock *sk = sock->sk;
+	DEFINE_WAIT(wait);
+	struct sdp_sk *ssk;
+	long timeo;
+	int err;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (!ssk) {
+		err = SDP_TCP_CALL(sk, accept, sock, newsock, SDP_ACCEPT_PASS);
+		goto out;
+	}
+	timeo = sock_rcvtimeo(sk, SDP_ACCEPT_FLAGS & O_NONBLOCK);
+	for (;;) {
+		err = sdp_accept_one(sock, ssk, newsock, SDP_ACCEPT_PASS);
+		if (err != -EAGAIN || !timeo)
+			break;
+		prepare_to_wait_exclusive(sk_sleep(sk), &wait,
+					  TASK_INTERRUPTIBLE);
+		if (!READ_ONCE(ssk->acceptable) &&
+		    reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue) &&
+		    sk->sk_state == TCP_LISTEN)
+			timeo = schedule_timeout(timeo);
+		finish_wait(sk_sleep(sk), &wait);
+		if (signal_pending(current)) {
+			err = sock_intr_errno(timeo);
+			break;
+		}
+	}
+	sdp_ulp_put(ssk);
+out:
+	sdp_ulp_leave();
+	return err;
+}

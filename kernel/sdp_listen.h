@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Listening and accepting; see sdp_listen.c.
+ */
+#ifndef _SDP_LISTEN_H
+#define _SDP_LISTEN_H
+
+#include "sdp_ulp.h"
+
+/**
+ * sdp_listen() - proto_ops.listen
+ * @sock: the socket
+ * @backlog: as TCP's
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int sdp_listen(struct socket *sock, int backlog);
+
+/**
+ * sdp_accept() - proto_ops.accept
+ * @sock: the listener
+ * @newsock: gets the SDP or the plain TCP child, whichever came
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS);
+
+/**
+ * sdp_listen_stop() - no more children; those not accepted are aborted
+ * @ssk: of a listener, or of any socket
+ *
+ * Context: process.
+ */
+void sdp_listen_stop(struct sdp_sk *ssk);
+
+/**
+ * sdp_listen_spawn() - struct sdp_xport_upper.spawn
+ * @xp: the transport that heard the request
+ * @net: for which namespace
+ * @ifindex: on which device
+ * @local: to whom
+ * @remote: from whom
+ *
+ * Context: process; does not wait for others.
+ * Return: see struct sdp_xport_upper.
+ */
+struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
+				  int ifindex, const struct sdp_addr *local,
+				  const struct sdp_addr *remote);
+
+#endif

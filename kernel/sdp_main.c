@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * AF_SDP: stream sockets over RDMA by the Sockets Direct Protocol.
+ *
+ * Init in the order of the layers, exit in reverse; nothing else.  README has
+ * the picture; each file tells its part of the story at its top.
+ *
+ * The transport is initialised before the socket layer above it, but nothing
+ * can listen or connect until the doors open, last of all.
+ */
+#include <linux/module.h>
+#include <linux/net.h>
+#include "sdp_conn.h"
+#include "sdp_connect.h"
+#include "sdp_door.h"
+#include "sdp_ib.h"
+#include "sdp_listen.h"
+#include "sdp_net.h"
+#include "sdp_sock.h"
+#include "sdp_ulp.h"
+#include "sdp_view.h"
+
+static const struct sdp_xport_upper sdp_upper = {
+	.spawn = sdp_listen_spawn,
+};
+
+static int __init sdp_init(void)
+{
+	int err;
+
+	err = sdp_net_init();
+	if (err)
+		return err;
+	err = sdp_buf_init();
+	if (err)
+		goto fail_net;
+	err = sdp_conn_init();
+	if (err)
+		goto fail_buf;
+	err = sdp_ib_init(&sdp_upper);
+	if (err)
+		goto fail_conn;
+	err = sdp_ulp_init(sdp_sock_fill, sdp_connect_decide, &sdp_ib_xport);
+	if (err)
+		goto fail_ib;
+	err = sdp_diag_init();
+	if (err)
+		goto fail_ulp;
+	err = sdp_sysctl_init();
+	if (err)
+		goto fail_diag;
+	err = sdp_door_init();
+	if (err)
+		goto fail_sysctl;
+	pr_info("loaded\n");
+	return 0;
+
+fail_sysctl:
+	sdp_sysctl_exit();
+fail_diag:
+	sdp_diag_exit();
+fail_ulp:
+	sdp_ulp_exit();
+fail_ib:
+	sdp_ib_exit();
+fail_conn:
+	sdp_conn_exit();
+fail_buf:
+	sdp_buf_exit();
+fail_net:
+	sdp_net_exit();
+	return err;
+}
+
+static void __exit sdp_exit(void)
+{
+	sdp_door_exit();
+	sdp_sysctl_exit();
+	sdp_diag_exit();
+	/* Sockets are gone; connections that outlived theirs end here. */
+	sdp_ib_exit();
+	sdp_ulp_exit();
+	sdp_conn_exit();
+	sdp_buf_exit();
+	sdp_net_exit();
+}
+
+module_init(sdp_init);
+module_exit(sdp_exit);
+
+MODULE_DESCRIPTION("Stream sockets over RDMA (Sockets Direct Protocol)");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1");
+/* Family 27, protocol 257 with both families, and the TCP_ULP name. */
+MODULE_ALIAS_NETPROTO(27);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET, 257, 1);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET6, 257, 1);
+MODULE_ALIAS("tcp-ulp-sdp");
+MODULE_ALIAS("net-pf-16-proto-4-type-27");

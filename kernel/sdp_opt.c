@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Socket options.
+ *
+ * Almost all are TCP's: they are stored in the sock and read from there.  Ours
+ * are SDP_INFO and SDP_FALLBACK; and a few of TCP's are refused or mended
+ * while SDP carries the stream, because sk_state is CLOSE then and TCP would
+ * act on it.
+ */
+#include <linux/tcp.h>
+#include <linux/uaccess.h>
+#include "sdp_opt.h"
+
+void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->sdpi_transport = conn->xp->id;
+	info->sdpi_reason = conn->reason;
+	info->sdpi_id = conn->id;
+	info->sdpi_snd_size = conn->snd_max;
+	info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
+	spin_lock_bh(&conn->tx.lock);
+	info->sdpi_state = conn->tx.state;
+	info->sdpi_mode_send = conn->tx.mode.send;
+	info->sdpi_mode_recv = conn->tx.mode.recv;
+	info->sdpi_credits = sdp_flow_credits(&conn->tx.flow);
+	info->sdpi_posted = conn->tx.flow.posted;
+	info->sdpi_peer_bufs = conn->tx.flow.peer_bufs;
+	info->sdpi_outq = conn->tx.outstanding;
+	info->sdpi_bytes_sent = conn->tx.bytes;
+	info->sdpi_msgs_sent = conn->tx.msgs;
+	info->sdpi_mem = sizeof(*conn) + conn->tx.outstanding;
+	spin_unlock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->rx.lock);
+	info->sdpi_inq = conn->rx.inq;
+	info->sdpi_mem += conn->rx.nbufs *
+			  (conn->rcv_size + sizeof(struct sdp_buf));
+	spin_unlock_bh(&conn->rx.lock);
+	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);
+	info->sdpi_msgs_received = READ_ONCE(conn->rx.msgs);
+	conn->xp->info(conn, info->sdpi_device, sizeof(info->sdpi_device),
+		       &info->sdpi_port_num, &info->sdpi_qp_num,
+		       &info->sdpi_peer_qp_num);
+}
+
+static int sdp_opt_get_info(struct sock *sk, struct sdp_sk *ssk,
+			    char __user *optval, int __user *optlen)
+{
+	struct sdp_info info = {};
+	int len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 8)
+		return -EINVAL;
+	lock_sock(sk);
+	if (ssk->conn)
+		sdp_opt_info(ssk->conn, &info);
+	else if (sk->sk_state == TCP_LISTEN)
+		info.sdpi_state = SDP_DIAG_LISTEN;
+	info.sdpi_reason = ssk->reason;
+	release_sock(sk);
+	len = min_t(int, len, sizeof(info));
+	if (copy_to_user(optval, &info, len) || put_user(len, optlen))
+		return -EFAULT;
+	return 0;
+}
+
+static int sdp_opt_get_fallback(struct sock *sk, struct sdp_sk *ssk,
+				char __user *optval, int __user *optlen)
+{
+	int value = sdp_ulp_may_fall_back(sk, ssk);
+	int len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 0)
+		return -EINVAL;
+	len = min_t(int, len, sizeof(value));
+	if (copy_to_user(optval, &value, len) || put_user(len, optlen))
+		return -EFAULT;
+	return 0;
+}
+
+static int sdp_opt_set_fallback(struct sock *sk, struct sdp_sk *ssk,
+				sockptr_t optval, unsigned int optlen)
+{
+	int value, err = 0;
+
+	if (optlen < sizeof(value))
+		return -EINVAL;
+	if (copy_from_sockptr(&value, optval, sizeof(value)))
+		return -EFAULT;
+	if (value != 0 && value != 1)
+		return -EINVAL;
+	lock_sock(sk);
+	if (ssk->mode != SDP_SK_IDLE || sk->sk_state != TCP_CLOSE)
+		err = -EISCONN;
+	else
+		WRITE_ONCE(ssk->fallback, value);
+	release_sock(sk);
+	return err;
+}
+
+static int sdp_opt_set(struct sock *sk, struct sdp_sk *ssk, int optname,
+		       sockptr_t optval, unsigned int optlen)
+{
+	switch (optname) {
+	case SDP_FALLBACK:
+		return sdp_opt_set_fallback(sk, ssk, optval, optlen);
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static int sdp_opt_get(struct sock *sk, struct sdp_sk *ssk, int optname,
+		       char __user *optval, int __user *optlen)
+{
+	switch (optname) {
+	case SDP_INFO:
+		return sdp_opt_get_info(sk, ssk, optval, optlen);
+	case SDP_FALLBACK:
+		return sdp_opt_get_fallback(sk, ssk, optval, optlen);
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+static bool sdp_opt_active(const struct sdp_sk *ssk)
+{
+	u8 mode = READ_ONCE(ssk->mode);
+
+	return mode == SDP_SK_CONNECTING || mode == SDP_SK_CONNECTED;
+}
+
+int sdp_setsockopt(struct socket *sock, int level, int optname,
+		   sockptr_t optval, unsigned int optlen)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	int err;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk && level == SOL_SDP)
+		err = sdp_opt_set(sk, ssk, optname, optval, optlen);
+	else if (ssk && level == SOL_TCP && sdp_opt_active(ssk) &&
+		 (optname == TCP_REPAIR || optname == TCP_FASTOPEN_CONNECT))
+		err = -EOPNOTSUPP;	/* TCP looks at sk_state, which is CLOSE */
+	else
+		err = sdp_ulp_tcp(sk)->setsockopt(sock, level, optname, optval,
+						  optlen);
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
+}
+
+/* TCP says CLOSE; say what the connection is. */
+static int sdp_opt_mend_tcp_info(struct sdp_sk *ssk, char __user *optval,
+				 int __user *optlen)
+{
+	u8 state = TCP_ESTABLISHED;
+	int len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	return len ? put_user(state, (u8 __user *)optval) : 0;
+}
+
+int sdp_getsockopt(struct socket *sock, int level, int optname,
+		   char __user *optval, int __user *optlen)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	int err;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk && level == SOL_SDP) {
+		err = sdp_opt_get(sk, ssk, optname, optval, optlen);
+		goto out;
+	}
+	if (ssk && level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
+	    sdp_opt_active(ssk)) {
+		err = -EOPNOTSUPP;
+		goto out;
+	}
+	err = sdp_ulp_tcp(sk)->getsockopt(sock, level, optname, optval, optlen);
+	if (!err && ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED &&
+	    level == SOL_TCP && optname == TCP_INFO)
+		err = sdp_opt_mend_tcp_info(ssk, optval, optlen);
+out:
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
+}

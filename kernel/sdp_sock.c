@@ -1,0 +1,604 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The operations of a socket that carries SDP: sending, receiving, waiting,
+ * poll, shutdown, close.
+ *
+ * Each looks the slot up first.  No slot, or a socket that is neither
+ * connecting nor connected by SDP: TCP's own operation answers, with TCP's own
+ * errors.  While the outcome of connect() is open, send and recv wait for it.
+ *
+ * Waiting.  A caller who sleeps in send or recv sleeps on conn->wq and polls
+ * the completion queues in his own context when an event wakes him: so a
+ * ping-pong costs one wake-up per message, as it does a verbs program.  poll()
+ * and epoll sleep on the socket's own wait queue and are woken by whoever
+ * polled, mostly the worker.
+ *
+ * Errors come in TCP's order: bytes that arrived are delivered first, then
+ * sk_err is reported once, then the stream is at its end.
+ */
+#include <linux/sched/signal.h>
+#include <linux/sockios.h>
+#include <asm/ioctls.h>
+#include <net/inet_common.h>
+#include <linux/sdp.h>
+#include "sdp_bcopy.h"
+#include "sdp_connect.h"
+#include "sdp_link.h"
+#include "sdp_listen.h"
+#include "sdp_opt.h"
+#include "sdp_rx.h"
+#include "sdp_sock.h"
+#include "sdp_tx.h"
+
+static bool sdp_sock_eof(const struct sock *sk, const struct sdp_conn *conn)
+{
+	return sk->sk_shutdown & RCV_SHUTDOWN ||
+	       test_bit(SDP_CONN_EOF, &conn->flags) ||
+	       READ_ONCE(conn->tx.err);
+}
+
+static bool sdp_sock_cannot_send(const struct sock *sk,
+				 const struct sdp_conn *conn)
+{
+	return sk->sk_err || sk->sk_shutdown & SEND_SHUTDOWN ||
+	       READ_ONCE(conn->tx.err);
+}
+
+static void sdp_sock_limits(const struct sock *sk, struct sdp_conn *conn)
+{
+	if (unlikely(sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK)))
+		sdp_link_set_limits(sk, conn);
+}
+
+/* Sleep until something happened on the connection, or @timeo is over.  The
+ * caller looked at the condition after he was on the queue.
+ */
+static int sdp_sock_sleep(struct sock *sk, wait_queue_entry_t *wait,
+			  long *timeo)
+{
+	if (!*timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	release_sock(sk);
+	*timeo = wait_woken(wait, TASK_INTERRUPTIBLE, *timeo);
+	lock_sock(sk);
+	return 0;
+}
+
+/* Sending */
+
+static int sdp_sock_wait_space(struct sock *sk, struct sdp_conn *conn,
+			       long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	add_wait_queue(&conn->wq, &wait);
+	for (;;) {
+		/* Credits come with what the peer sends. */
+		sdp_rx_poll(conn);
+		if (sdp_sock_cannot_send(sk, conn) || sdp_tx_want_space(conn))
+			break;
+		err = sdp_sock_sleep(sk, &wait, timeo);
+		if (err)
+			break;
+	}
+	remove_wait_queue(&conn->wq, &wait);
+	if (err == -EAGAIN)
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	return err;
+}
+
+/* How often the queue is pushed while a long send is being copied. */
+enum { SDP_SOCK_PUSH_EVERY = 4 };
+
+static int sdp_sock_send(struct sock *sk, struct sdp_conn *conn,
+			 struct msghdr *msg, int flags)
+{
+	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
+	size_t len = msg_data_left(msg);
+	size_t done = 0;
+	int queued = 0;
+	ssize_t n = 0;
+	int err = 0;
+
+	sdp_sock_limits(sk, conn);
+	if (!len && sdp_sock_cannot_send(sk, conn))
+		err = -EPIPE;
+	while (done < len) {
+		if (sdp_sock_cannot_send(sk, conn)) {
+			err = -EPIPE;
+			break;
+		}
+		n = sdp_bcopy_send(conn, &msg->msg_iter, true,
+				   sk->sk_allocation);
+		if (n > 0) {
+			done += n;
+			if (++queued % SDP_SOCK_PUSH_EVERY == 0)
+				sdp_tx_run(conn);
+			continue;
+		}
+		sdp_tx_run(conn);
+		if (n != -EAGAIN) {
+			err = n;
+			break;
+		}
+		err = sdp_sock_wait_space(sk, conn, &timeo);
+		if (err)
+			break;
+	}
+	sdp_tx_run(conn);
+	if (done)
+		return done;
+	return sk_stream_error(sk, flags, err);
+}
+
+/* A reference to the connection if SDP carries the stream.  Locked on return
+ * in any case; *@err is -ENOSYS if TCP should answer.
+ */
+static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
+				       long timeo, int *err)
+{
+	struct sdp_conn *conn;
+
+	lock_sock(sk);
+	*err = sdp_connect_wait(sk, ssk, &timeo);
+	if (*err)
+		return NULL;
+	conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
+	if (!conn) {
+		*err = -ENOSYS;
+		return NULL;
+	}
+	sdp_conn_enter(sdp_conn_get(conn));
+	return conn;
+}
+
+static void sdp_sock_end(struct sdp_conn *conn)
+{
+	sdp_conn_leave(conn);
+	sdp_conn_put(conn);
+}
+
+static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct sock *sk = sock->sk;
+	int flags = msg->msg_flags;
+	struct sdp_conn *conn;
+	struct sdp_sk *ssk;
+	int err = -ENOSYS;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE) {
+		conn = sdp_sock_begin(sk, ssk, sock_sndtimeo(sk, flags &
+							     MSG_DONTWAIT),
+				      &err);
+		if (conn && (flags & (MSG_OOB | MSG_FASTOPEN) ||
+			     (flags & MSG_ZEROCOPY &&
+			      sock_flag(sk, SOCK_ZEROCOPY))))
+			err = -EOPNOTSUPP;
+		else if (conn)
+			err = sdp_sock_send(sk, conn, msg, flags);
+		release_sock(sk);
+		if (conn)
+			sdp_sock_end(conn);
+	}
+	sdp_ulp_put(ssk);
+	if (err == -ENOSYS)
+		err = SDP_TCP_CALL(sk, sendmsg, sock, msg, len);
+	sdp_ulp_leave();
+	return err;
+}
+
+/* Receiving */
+
+/* Why there is nothing to read; 0: end of stream; -EINPROGRESS: wait. */
+static int sdp_sock_nothing(struct sock *sk, struct sdp_conn *conn)
+{
+	if (sock_flag(sk, SOCK_DONE))
+		return 0;
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sdp_sock_eof(sk, conn))
+		return 0;
+	return -EINPROGRESS;
+}
+
+static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_conn *conn,
+			     struct msghdr *msg, size_t len, int flags)
+{
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	unsigned int how = 0;
+	bool waiting = false;
+	size_t done = 0;
+	ssize_t n;
+	int err = 0;
+
+	if (flags & MSG_PEEK)
+		how |= SDP_BCOPY_PEEK;
+	else if (flags & MSG_TRUNC)
+		how |= SDP_BCOPY_DISCARD;
+	sdp_sock_limits(sk, conn);
+	do {
+		n = sdp_bcopy_recv(conn, &msg->msg_iter, len - done, done, how);
+		if (n > 0)
+			done += n;
+		else if (n < 0)
+			err = n;
+		if (n < 0 || done >= len)
+			break;
+		/* Look whether more has come; then whether it ever will. */
+		if (READ_ONCE(conn->rx.inq) <= (how & SDP_BCOPY_PEEK ? done : 0))
+			sdp_rx_poll(conn);
+		if (READ_ONCE(conn->rx.inq) > (how & SDP_BCOPY_PEEK ? done : 0))
+			continue;
+		if (done >= target)
+			break;
+		err = sdp_sock_nothing(sk, conn);
+		if (err != -EINPROGRESS)
+			break;
+		err = 0;
+		if (!waiting) {
+			/* Look once more when on the queue. */
+			add_wait_queue(&conn->wq, &wait);
+			waiting = true;
+			continue;
+		}
+		err = sdp_sock_sleep(sk, &wait, &timeo);
+	} while (!err);
+	if (waiting)
+		remove_wait_queue(&conn->wq, &wait);
+	return done ?: err;
+}
+
+static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		       int flags)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_conn *conn;
+	struct sdp_sk *ssk;
+	int err = -ENOSYS;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE &&
+	    !(flags & MSG_ERRQUEUE)) {
+		conn = sdp_sock_begin(sk, ssk, sock_rcvtimeo(sk, flags &
+							     MSG_DONTWAIT),
+				      &err);
+		if (conn && flags & MSG_OOB)
+			err = -EINVAL;	/* no urgent data, as TCP says */
+		else if (conn)
+			err = sdp_sock_recv(sk, conn, msg, len, flags);
+		release_sock(sk);
+		if (conn) {
+			msg->msg_namelen = 0;
+			sdp_sock_end(conn);
+		}
+	}
+	sdp_ulp_put(ssk);
+	if (err == -ENOSYS)
+		err = SDP_TCP_CALL(sk, recvmsg, sock, msg, len, flags);
+	sdp_ulp_leave();
+	return err;
+}
+
+static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
+			       struct pipe_inode_info *pipe, size_t len,
+			       unsigned int flags)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	ssize_t ret;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (!ssk || READ_ONCE(ssk->mode) != SDP_SK_CONNECTED) {
+		ret = SDP_TCP_CALL(sk, splice_read, sock, pos, pipe, len,
+				   flags);
+	} else if (flags & SPLICE_F_NONBLOCK) {
+		/* The copying splice knows only the file's own flag. */
+		struct sdp_conn *conn;
+		int err;
+
+		conn = sdp_sock_begin(sk, ssk, 0, &err);
+		ret = err;
+		if (conn) {
+			sdp_rx_poll(conn);
+			if (!READ_ONCE(conn->rx.inq))
+				ret = sdp_sock_nothing(sk, conn);
+			if (ret == -EINPROGRESS)
+				ret = -EAGAIN;
+		}
+		release_sock(sk);
+		if (conn && READ_ONCE(conn->rx.inq))
+			ret = copy_splice_read(sock->file, pos, pipe, len,
+					       flags);
+		if (conn)
+			sdp_sock_end(conn);
+	} else {
+		ret = copy_splice_read(sock->file, pos, pipe, len, flags);
+	}
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return ret;
+}
+
+/* poll */
+
+static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_conn *conn)
+{
+	bool eof = sdp_sock_eof(sk, conn);
+	__poll_t mask = 0;
+	bool both;
+
+	both = READ_ONCE(conn->tx.err) ||
+	       (eof && sk->sk_shutdown & SEND_SHUTDOWN);
+	if (both)
+		mask |= EPOLLHUP;
+	if (eof)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	if (READ_ONCE(conn->rx.inq) >= sock_rcvlowat(sk, 0, INT_MAX))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (sk->sk_shutdown & SEND_SHUTDOWN || READ_ONCE(conn->tx.err) ||
+	    sdp_tx_writable(conn))
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
+			      struct sdp_sk *ssk, __poll_t wanted)
+{
+	struct sdp_conn *conn;
+	__poll_t mask;
+
+	conn = sdp_link_conn_get(ssk);
+	if (!conn)
+		return EPOLLHUP;
+	mask = sdp_sock_ready(sk, conn);
+	if (!(mask & wanted & (EPOLLIN | EPOLLRDNORM))) {
+		sdp_rx_poll(conn);
+		mask = sdp_sock_ready(sk, conn);
+	}
+	if (!(mask & EPOLLOUT)) {
+		set_bit(SOCK_NOSPACE, &sock->flags);
+		smp_mb__after_atomic();	/* with sk_stream_write_space() */
+		if (sdp_tx_want_space(conn))
+			mask |= EPOLLOUT | EPOLLWRNORM;
+	}
+	sdp_conn_put(conn);
+	return mask;
+}
+
+static __poll_t sdp_poll(struct file *file, struct socket *sock,
+			 poll_table *wait)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	__poll_t mask = 0;
+
+	sdp_ulp_enter();
+	/* One wait queue whatever the socket becomes: register, then look. */
+	sock_poll_wait(file, sock, wait);
+	ssk = sdp_ulp_get(sk);
+	switch (ssk ? READ_ONCE(ssk->mode) : SDP_SK_DETACHED) {
+	case SDP_SK_CONNECTING:
+		if (READ_ONCE(sk->sk_err))
+			mask |= EPOLLERR;
+		break;
+	case SDP_SK_CONNECTED:
+		mask = sdp_sock_poll(sock, sk, ssk, poll_requested_events(wait));
+		break;
+	default:
+		mask = tcp_poll(file, sock, NULL);
+		if (ssk && READ_ONCE(ssk->acceptable))
+			mask |= EPOLLIN | EPOLLRDNORM;
+	}
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return mask;
+}
+
+/* The rest */
+
+static int sdp_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	int err = -ENOSYS;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk && how >= SHUT_RD && how <= SHUT_RDWR) {
+		lock_sock(sk);
+		if (ssk->mode == SDP_SK_CONNECTED) {
+			struct sdp_conn *conn = ssk->conn;
+
+			err = READ_ONCE(conn->tx.err) ? -ENOTCONN : 0;
+			WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
+			if (!err && (how + 1) & SEND_SHUTDOWN) {
+				sdp_conn_event(conn, SDP_EV_SHUTDOWN);
+				sdp_tx_run(conn);
+			}
+			wake_up(&conn->wq);
+			sk->sk_state_change(sk);
+		} else if (ssk->mode == SDP_SK_CONNECTING) {
+			/* In SYN_SENT TCP disconnects. */
+			sdp_connect_abort(sk, ssk, false);
+		}
+		release_sock(sk);
+	}
+	if (err == -ENOSYS)
+		err = SDP_TCP_CALL(sk, shutdown, sock, how);
+	if (ssk && ssk->port && sk->sk_state != TCP_LISTEN)
+		sdp_listen_stop(ssk);
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
+}
+
+static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	int err;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (peer && ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED) {
+		struct sdp_conn *conn = sdp_link_conn_get(ssk);
+
+		/* 2: the peer's name whatever sk_state says. */
+		if (conn && !READ_ONCE(conn->tx.err))
+			peer = 2;
+		sdp_conn_put(conn);
+	}
+	err = sdp_ulp_tcp(sk)->getname(sock, addr, peer);
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
+}
+
+static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_conn *conn = NULL;
+	struct sdp_sk *ssk;
+	int err, value = 0;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk && (cmd == SIOCINQ || cmd == SIOCOUTQ || cmd == SIOCOUTQNSD)) {
+		lock_sock(sk);
+		conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
+		if (conn && cmd == SIOCINQ) {
+			sdp_rx_poll(conn);
+			value = READ_ONCE(conn->rx.inq);
+		} else if (conn) {
+			sdp_tx_want_space(conn);	/* reaps */
+			spin_lock_bh(&conn->tx.lock);
+			value = conn->tx.outstanding;
+			if (cmd == SIOCOUTQNSD)
+				value -= conn->tx.inflight_bytes;
+			spin_unlock_bh(&conn->tx.lock);
+		}
+		release_sock(sk);
+	}
+	if (conn)
+		err = put_user(value, (int __user *)arg);
+	else
+		err = sdp_ulp_tcp(sk)->ioctl(sock, cmd, arg);
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
+}
+
+/* SO_LINGER with a time: wait until the peer has had all, and said so. */
+static void sdp_sock_linger(struct sock *sk, struct sdp_conn *conn)
+{
+	long timeo = sk->sk_lingertime;
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(&conn->wq, &wait);
+	while (timeo && !signal_pending(current)) {
+		enum sdp_state state;
+
+		sdp_tx_run(conn);
+		sdp_rx_poll(conn);
+		state = sdp_conn_state(conn);
+		if (state != SDP_FIN_WAIT_1 && state != SDP_CLOSING &&
+		    state != SDP_LAST_ACK)
+			break;
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+	}
+	remove_wait_queue(&conn->wq, &wait);
+}
+
+static void sdp_sock_close(struct sock *sk, struct sdp_sk *ssk)
+{
+	struct sdp_conn *conn = ssk->conn;
+	bool linger = sock_flag(sk, SOCK_LINGER);
+	bool orderly;
+
+	sdp_conn_get(conn);
+	sdp_rx_poll(conn);
+	orderly = ssk->mode == SDP_SK_CONNECTED && !READ_ONCE(conn->rx.inq) &&
+		  !(linger && !sk->sk_lingertime);
+	sdp_conn_enter(conn);
+	sdp_connect_abort(sk, ssk, orderly);
+	if (orderly && linger && !(current->flags & PF_EXITING))
+		sdp_sock_linger(sk, conn);
+	sdp_conn_leave(conn);
+	sdp_conn_put(conn);
+}
+
+static int sdp_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	int err;
+
+	/* A failed accept() releases a socket that has our ops and no sock. */
+	if (!sk)
+		return 0;
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk) {
+		lock_sock(sk);
+		spin_lock_bh(&ssk->lock);
+		ssk->closed = true;
+		spin_unlock_bh(&ssk->lock);
+		if (ssk->conn)
+			sdp_sock_close(sk, ssk);
+		release_sock(sk);
+		sdp_listen_stop(ssk);
+		sdp_ulp_put(ssk);
+	}
+	err = SDP_TCP_CALL(sk, release, sock);
+	sdp_ulp_leave();
+	return err;
+}
+
+static int sdp_bind(struct socket *sock, sdp_sockaddr *uaddr, int addr_len)
+{
+	struct sockaddr *addr = (struct sockaddr *)uaddr;
+	int err;
+
+	sdp_ulp_enter();
+	if (addr_len >= (int)sizeof(addr->sa_family) &&
+	    addr->sa_family == AF_INET_SDP)
+		addr->sa_family = AF_INET;
+	err = sdp_ulp_tcp(sock->sk)->bind(sock, uaddr, addr_len);
+	sdp_ulp_leave();
+	return err;
+}
+
+void __init sdp_sock_fill(struct proto_ops *ops)
+{
+	ops->release	= sdp_release;
+	ops->bind	= sdp_bind;
+	ops->connect	= sdp_connect;
+	ops->accept	= sdp_accept;
+	ops->getname	= sdp_getname;
+	ops->poll	= sdp_poll;
+	ops->ioctl	= sdp_ioctl;
+	ops->listen	= sdp_listen;
+	ops->shutdown	= sdp_shutdown;
+	ops->setsockopt	= sdp_setsockopt;
+	ops->getsockopt	= sdp_getsockopt;
+	ops->sendmsg	= sdp_sendmsg;
+	ops->recvmsg	= sdp_recvmsg;
+	ops->splice_read = sdp_splice_read;
+	ops->mmap	= sock_no_mmap;
+	ops->read_sock	= NULL;
+	ops->read_skb	= NULL;
+	ops->peek_len	= NULL;
+	ops->sendmsg_locked = NULL;
+	sdp_ops_no_sendpage(ops);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net.sdp.*, made from the list in sdp_net.h, for each network namespace.
+ */
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+#include <net/net_namespace.h>
+#include "sdp_net.h"
+#include "sdp_view.h"
+
+static const struct {
+	unsigned int min, max;
+} sdp_sysctl_range[] = {
+#define SDP_TUNABLE_RANGE(field, def, min, max, help) { min, max },
+	SDP_TUNABLES(SDP_TUNABLE_RANGE)
+#undef SDP_TUNABLE_RANGE
+};
+
+static const struct ctl_table sdp_sysctl_template[] = {
+#define SDP_TUNABLE_ENTRY(field, def, min, max, help) {			\
+		.procname	= #field,				\
+		.data		= (void *)offsetof(struct sdp_net, field), \
+		.maxlen		= sizeof(unsigned int),			\
+		.mode		= 0644,					\
+		.proc_handler	= proc_douintvec_minmax,		\
+	},
+	SDP_TUNABLES(SDP_TUNABLE_ENTRY)
+#undef SDP_TUNABLE_ENTRY
+};
+
+enum { SDP_SYSCTLS = ARRAY_SIZE(sdp_sysctl_template) };
+
+static int __net_init sdp_sysctl_enter(struct net *net)
+{
+	struct sdp_net *sn = sdp_net(net);
+	struct ctl_table *table;
+	int i;
+
+	table = kcalloc(SDP_SYSCTLS + SDP_CTL_SENTINEL, sizeof(*table),
+			GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	memcpy(table, sdp_sysctl_template, sizeof(sdp_sysctl_template));
+	for (i = 0; i < SDP_SYSCTLS; i++) {
+		table[i].data = (char *)sn + (unsigned long)table[i].data;
+		table[i].extra1 = (void *)&sdp_sysctl_range[i].min;
+		table[i].extra2 = (void *)&sdp_sysctl_range[i].max;
+	}
+	sn->ctl = register_net_sysctl_sz(net, "net/sdp", table, SDP_SYSCTLS);
+	if (!sn->ctl) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void __net_exit sdp_sysctl_leave(struct net *net)
+{
+	struct sdp_net *sn = sdp_net(net);
+	sdp_ctl_table *table = sn->ctl->ctl_table_arg;
+
+	unregister_net_sysctl_table(sn->ctl);
+	kfree(table);
+}
+
+static struct pernet_operations sdp_sysctl_ops = {
+	.init	= sdp_sysctl_enter,
+	.exit	= sdp_sysctl_leave,
+};
+
+int __init sdp_sysctl_init(void)
+{
+	return register_pernet_subsys(&sdp_sysctl_ops);
+}
+
+void sdp_sysctl_exit(void)
+{
+	unregister_pernet_subsys(&sdp_sysctl_ops);
+}

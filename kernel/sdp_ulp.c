@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The slot.
+ *
+ * References.  Each socket that has our slot holds one reference to the
+ * module: setsockopt(TCP_ULP) takes it through tcp_set_ulp(), the other doors
+ * and accept() take it here; tcp_cleanup_ulp() puts it after our release(), or
+ * sdp_ulp_detach() does.  The owner of our proto_ops stays TCP's, so nothing
+ * has to be moved when they are swapped.
+ *
+ * Order.  Who looks the slot up reads the data first and then asks whether the
+ * slot is ours, since after a fall back it may already be kTLS's.  Attaching
+ * writes data, then ops; detaching the other way round, and puts sock->ops
+ * back before the slot is free, because kTLS copies them.
+ *
+ * Unload.  Operations count themselves per processor.  sdp_ulp_exit() first
+ * waits (synchronize_rcu_tasks) until whoever had loaded an ops pointer has
+ * counted himself in or has left, then until the sum is zero, and once more
+ * for the instructions between counting out and returning.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <net/transp_v6.h>
+#include "sdp_ulp.h"
+
+const struct proto_ops *sdp_tcp_ops[2];
+struct proto_ops sdp_ulp_ops[2];
+const struct sdp_xport *sdp_ulp_xport;
+DEFINE_PER_CPU(long, sdp_ulp_inflight);
+
+static work_func_t sdp_ulp_decide;
+static struct workqueue_struct *sdp_ulp_wq;
+static struct tcp_ulp_ops sdp_ulp;
+
+static void sdp_ulp_free(struct rcu_head *head)
+{
+	kfree(container_of(head, struct sdp_sk, rcu));
+}
+
+void sdp_ulp_put(struct sdp_sk *ssk)
+{
+	if (ssk && refcount_dec_and_test(&ssk->ref))
+		call_rcu(&ssk->rcu, sdp_ulp_free);
+}
+
+struct sdp_sk *sdp_ulp_get(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct sdp_sk *ssk;
+
+	rcu_read_lock();
+	ssk = rcu_dereference(*(struct sdp_sk __rcu **)&icsk->icsk_ulp_data);
+	smp_rmb();	/* data before ops, with sdp_ulp_detach() */
+	if (READ_ONCE(icsk->icsk_ulp_ops) != &sdp_ulp ||
+	    (ssk && !refcount_inc_not_zero(&ssk->ref)))
+		ssk = NULL;
+	rcu_read_unlock();
+	return ssk;
+}
+
+static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
+{
+	struct sdp_sk *ssk;
+
+	if (sk->sk_state != TCP_CLOSE || inet_csk(sk)->icsk_ulp_data)
+		return -EISCONN;
+	ssk = kzalloc(sizeof(*ssk), GFP_KERNEL_ACCOUNT);
+	if (!ssk)
+		return -ENOMEM;
+	refcount_set(&ssk->ref, 1);
+	ssk->by_ulp = by_ulp;
+	ssk->fallback = -1;
+	init_waitqueue_head(&ssk->wq);
+	INIT_WORK(&ssk->decide, sdp_ulp_decide);
+	spin_lock_init(&ssk->lock);
+	INIT_LIST_HEAD(&ssk->setup);
+	INIT_LIST_HEAD(&ssk->acceptq);
+	INIT_LIST_HEAD(&ssk->net_node);
+	ssk->sk = sk;
+	rcu_assign_pointer(*(struct sdp_sk __rcu **)&inet_csk(sk)->icsk_ulp_data,
+			   ssk);
+	WRITE_ONCE(sock->ops, &sdp_ulp_ops[sk->sk_family == AF_INET6]);
+	/* tcp_init_sock() set it on the socket that the sock came from, and
+	 * tcp_set_ulp() has cleared it.
+	 */
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	return 0;
+}
+
+int sdp_ulp_attach(struct sock *sk, struct socket *sock)
+{
+	int err = sdp_ulp_fill_slot(sk, sock, false);
+
+	if (err)
+		return err;
+	__module_get(THIS_MODULE);
+	smp_wmb();	/* data before ops, with sdp_ulp_get() */
+	WRITE_ONCE(inet_csk(sk)->icsk_ulp_ops, &sdp_ulp);
+	return 0;
+}
+
+void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	sock_owned_by_me(sk);
+	WRITE_ONCE(sock->ops, sdp_ulp_tcp(sk));	/* before the slot is free */
+	WRITE_ONCE(icsk->icsk_ulp_ops, NULL);
+	smp_wmb();	/* ops before data, with sdp_ulp_get() */
+	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	WRITE_ONCE(ssk->mode, SDP_SK_DETACHED);
+	spin_lock_bh(&ssk->lock);
+	ssk->sk = NULL;
+	ssk->closed = true;
+	spin_unlock_bh(&ssk->lock);
+	sdp_ulp_put(ssk);
+	/* The slot's; whoever calls this is counted, so we stay loaded. */
+	module_put(THIS_MODULE);
+}
+
+/* setsockopt(TCP_ULP, "sdp"), under the socket lock. */
+static int sdp_ulp_enter_slot(struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+
+	if (!sock || sock->state != SS_UNCONNECTED ||
+	    sock->ops != sdp_ulp_tcp(sk) || sk->sk_state != TCP_CLOSE)
+		return -EOPNOTSUPP;
+	return sdp_ulp_fill_slot(sk, sock, true);
+}
+
+/* tcp_cleanup_ulp(): the sock is being destroyed. */
+static void sdp_ulp_leave_slot(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct sdp_sk *ssk = (struct sdp_sk __force *)icsk->icsk_ulp_data;
+
+	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
+	spin_lock_bh(&ssk->lock);
+	ssk->sk = NULL;
+	ssk->closed = true;
+	spin_unlock_bh(&ssk->lock);
+	sdp_ulp_put(ssk);
+}
+
+/* A TCP child of our listener has nothing of ours. */
+static void sdp_ulp_clone(const struct request_sock *req, struct sock *newsk,
+			  const gfp_t priority)
+{
+	inet_csk(newsk)->icsk_ulp_ops = NULL;
+	RCU_INIT_POINTER(inet_csk(newsk)->icsk_ulp_data, NULL);
+}
+
+static struct tcp_ulp_ops sdp_ulp __read_mostly = {
+	.name		= "sdp",
+	.owner		= THIS_MODULE,
+	.init		= sdp_ulp_enter_slot,
+	.release	= sdp_ulp_leave_slot,
+	.clone		= sdp_ulp_clone,
+};
+
+bool sdp_ulp_hand_on(void)
+{
+	return try_module_get(THIS_MODULE);
+}
+
+void sdp_ulp_hand_back(bool held)
+{
+	if (held)
+		module_put(THIS_MODULE);
+}
+
+struct sock *sdp_ulp_steal(struct net *net, int family, int kern)
+{
+	struct socket *sock;
+	struct sock *sk;
+	int err;
+
+	err = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &sock, kern);
+	if (err)
+		return ERR_PTR(err);
+	sk = sock->sk;
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, NULL);
+	rcu_assign_pointer(sk->sk_wq, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+	sock->sk = NULL;
+	sock_release(sock);
+	return sk;
+}
+
+bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk)
+{
+	s8 set = READ_ONCE(ssk->fallback);
+
+	if (set >= 0)
+		return set;
+	return ssk->by_ulp || READ_ONCE(sdp_net(sock_net(sk))->fallback);
+}
+
+void sdp_ulp_queue_decide(struct sdp_sk *ssk)
+{
+	lockdep_assert_held(&ssk->lock);
+	refcount_inc(&ssk->ref);
+	sock_hold(ssk->sk);
+	ssk->decide_sk = ssk->sk;
+	if (!queue_work(sdp_ulp_wq, &ssk->decide)) {
+		sock_put(ssk->sk);
+		refcount_dec(&ssk->ref);
+	}
+}
+
+static int __init sdp_ulp_take_ops(int i, int family,
+				   void (*fill)(struct proto_ops *ops))
+{
+	struct socket *sock;
+	int err;
+
+	err = sock_create_kern(&init_net, family, SOCK_STREAM, IPPROTO_TCP,
+			       &sock);
+	if (err)
+		return err;
+	sdp_tcp_ops[i] = sock->ops;
+	sdp_ulp_ops[i] = *sock->ops;
+	sock_release(sock);
+	fill(&sdp_ulp_ops[i]);
+	return 0;
+}
+
+int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops), work_func_t decide,
+			const struct sdp_xport *xp)
+{
+	int err;
+
+	sdp_ulp_decide = decide;
+	sdp_ulp_xport = xp;
+	err = sdp_ulp_take_ops(0, AF_INET, fill);
+	if (!err)
+		err = sdp_ulp_take_ops(1, AF_INET6, fill);
+	if (err)
+		return err;
+	sdp_ulp_wq = alloc_workqueue("sdp_decide", WQ_UNBOUND, 0);
+	if (!sdp_ulp_wq)
+		return -ENOMEM;
+	err = tcp_register_ulp(&sdp_ulp);
+	if (err)
+		destroy_workqueue(sdp_ulp_wq);
+	return err;
+}
+
+static long sdp_ulp_calls(void)
+{
+	long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu(sdp_ulp_inflight, cpu));
+	return sum;
+}
+
+void sdp_ulp_exit(void)
+{
+	tcp_unregister_ulp(&sdp_ulp);
+	synchronize_rcu_tasks();
+	while (sdp_ulp_calls())
+		msleep(10);
+	destroy_workqueue(sdp_ulp_wq);
+	synchronize_rcu_tasks();
+	rcu_barrier();		/* sdp_ulp_free() */
+}

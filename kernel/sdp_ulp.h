@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The slot of a TCP socket: what makes it one of ours.
+ *
+ * Attached: our proto_ops in sock->ops, a struct sdp_sk in the upper-layer
+ * slot, sk_state CLOSE (or LISTEN).  Detached: TCP's ops, slot empty; a TCP
+ * socket like any other.  sk_prot is TCP's, always.
+ *
+ * Every operation of ours counts itself in and out (sdp_ulp_enter(),
+ * sdp_ulp_leave()), and looks the slot up anew: an operation that was entered
+ * through a stale pointer finds no slot and calls TCP's.
+ */
+#ifndef _SDP_ULP_H
+#define _SDP_ULP_H
+
+#include <linux/net.h>
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+#include "sdp_conn.h"
+
+enum sdp_sk_mode {
+	SDP_SK_IDLE,		/* neither connected nor listening: TCP decides */
+	SDP_SK_CONNECTING,	/* over SDP; the outcome is open */
+	SDP_SK_CONNECTED,	/* conn carries the stream */
+	SDP_SK_DETACHED,	/* the slot is given up: TCP's now */
+};
+
+struct sdp_sk {
+	struct rcu_head rcu;
+	refcount_t ref;
+	u8 mode;		/* enum sdp_sk_mode; written under the socket lock */
+	u8 reason;		/* enum sdp_reason of the last attempt */
+	bool by_ulp;		/* door 3: falling back is silent */
+	s8 fallback;		/* SDP_FALLBACK; -1: not set */
+	struct sdp_conn *conn;	/* a reference; written under the socket lock */
+	wait_queue_head_t wq;	/* calls that wait for the outcome.  Not sk_wq:
+				 * one more wake-up there is one more report
+				 * to an edge-triggered poller.
+				 */
+	struct work_struct decide;
+	struct sock *decide_sk;	/* the worker's reference */
+	struct sockaddr_storage addr;	/* of connect(), for TCP */
+	int addr_len;
+
+	spinlock_t lock;	/* softirq-safe; under conn->up.lock */
+	struct sock *sk;	/* whom to wake; NULL when it is gone */
+	bool closed;		/* no more wake-ups, no more children */
+	bool reported;		/* sk_err was set from the connection */
+	/* Of a listener. */
+	struct list_head setup;	/* children not yet established */
+	struct list_head acceptq;
+	unsigned int qlen;	/* both: places of the backlog taken */
+	unsigned int acceptable; /* length of acceptq */
+	u16 port;		/* that the transport listens on; 0: none */
+	struct list_head net_node; /* sdp_net.listen_list, its lock */
+};
+
+/* The transport of every connection, so far. */
+extern const struct sdp_xport *sdp_ulp_xport;
+
+extern const struct proto_ops *sdp_tcp_ops[2];	/* TCP's own: IPv4, IPv6 */
+
+/**
+ * sdp_ulp_tcp() - TCP's own operations for this socket
+ * @sk: a TCP socket
+ *
+ * Context: any.
+ * Return: the table.
+ */
+static inline const struct proto_ops *sdp_ulp_tcp(const struct sock *sk)
+{
+	return sdp_tcp_ops[sk->sk_family == AF_INET6];
+}
+
+DECLARE_PER_CPU(long, sdp_ulp_inflight);
+
+static inline void sdp_ulp_enter(void)
+{
+	this_cpu_inc(sdp_ulp_inflight);
+}
+
+static inline void sdp_ulp_leave(void)
+{
+	this_cpu_dec(sdp_ulp_inflight);
+}
+
+/**
+ * sdp_ulp_get() - ours of a socket
+ * @sk: any TCP socket
+ *
+ * Context: any.
+ * Return: a reference, or NULL if the socket is not (or no longer) ours.
+ */
+struct sdp_sk *sdp_ulp_get(struct sock *sk);
+
+/**
+ * sdp_ulp_put() - drop a reference
+ * @ssk: from sdp_ulp_get(), or NULL
+ *
+ * Context: any.
+ */
+void sdp_ulp_put(struct sdp_sk *ssk);
+
+/**
+ * sdp_ulp_attach() - make a socket ours, as doors 1, 2 and accept() do
+ * @sk: in state CLOSE, locked or not yet visible
+ * @sock: its socket
+ *
+ * Takes the module reference that the slot holds.
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM, -EISCONN if the slot or the socket is in use.
+ */
+int sdp_ulp_attach(struct sock *sk, struct socket *sock);
+
+/**
+ * sdp_ulp_detach() - give the socket back to TCP
+ * @sk: locked
+ * @sock: its socket
+ * @ssk: ours
+ *
+ * Context: process.
+ */
+void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk);
+
+/**
+ * sdp_ulp_hand_on() - guard a call into TCP that may sleep for long
+ *
+ * rmmod is refused while it lasts, rather than hanging.
+ *
+ * Context: process.
+ * Return: to be passed to sdp_ulp_hand_back().
+ */
+bool sdp_ulp_hand_on(void);
+
+/**
+ * sdp_ulp_hand_back() - the call has returned
+ * @held: from sdp_ulp_hand_on()
+ *
+ * Context: process.
+ */
+void sdp_ulp_hand_back(bool held);
+
+#define SDP_TCP_CALL(sk, call, ...) ({					\
+	bool held_ = sdp_ulp_hand_on();					\
+	typeof(sdp_ulp_tcp(sk)->call(__VA_ARGS__)) ret_ =		\
+		sdp_ulp_tcp(sk)->call(__VA_ARGS__);			\
+	sdp_ulp_hand_back(held_);					\
+	ret_; })
+
+/**
+ * sdp_ulp_steal() - a fresh TCP sock without a socket
+ * @net: namespace
+ * @family: AF_INET or AF_INET6
+ * @kern: 0 for a user's
+ *
+ * TCP's own creation with all its hooks (LSM, cgroups), in the caller.
+ *
+ * Context: process.
+ * Return: the sock, or ERR_PTR().
+ */
+struct sock *sdp_ulp_steal(struct net *net, int family, int kern);
+
+/**
+ * sdp_ulp_may_fall_back() - may TCP take over, or serve plain clients?
+ * @sk: the socket
+ * @ssk: ours
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk);
+
+/**
+ * sdp_ulp_init() - take TCP's operations, derive ours
+ * @fill: puts our operations into a copy of TCP's
+ * @decide: the worker of a connect() whose outcome is known
+ * @xp: the transport of every connection
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int sdp_ulp_init(void (*fill)(struct proto_ops *ops), work_func_t decide,
+		 const struct sdp_xport *xp);
+
+/**
+ * sdp_ulp_exit() - wait until no operation of ours runs any more
+ *
+ * The doors are closed and no socket has our slot.
+ *
+ * Context: process; sleeps.
+ */
+void sdp_ulp_exit(void);
+
+extern struct proto_ops sdp_ulp_ops[2];	/* ours: IPv4, IPv6 */
+
+/**
+ * sdp_ulp_queue_decide() - the outcome of connect() is known
+ * @ssk: ours; ssk->lock held, ssk->sk set
+ *
+ * Context: process or softirq.
+ */
+void sdp_ulp_queue_decide(struct sdp_sk *ssk);
+
+#endif
