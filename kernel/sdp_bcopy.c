@@ -133,7 +133,7 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		if (!buf->left) {
 			list_move_tail(&buf->node, &consumed);
 			if (++batch == SDP_BCOPY_REPOST) {
-				sdp_ring_post(conn, &consumed);
+				sdp_ring_post(conn, &consumed, true);
 				sdp_tx_run(conn);
 				batch = 0;
 			}
@@ -146,7 +146,7 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 	if (done)
 		sdp_bcopy_consumed(conn, done);
 	if (batch) {
-		sdp_ring_post(conn, &consumed);
+		sdp_ring_post(conn, &consumed, true);
 		sdp_tx_run(conn);
 	}
 	return done ?: err;

@@ -67,7 +67,7 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 	int err;
 
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_FALLBACK, 1);
-	sdp_link_put_port(sk);
+	sdp_link_put_port(sk, ssk);
 	sdp_ulp_detach(sk, sock, ssk);
 	sock->state = SS_UNCONNECTED;
 	err = __inet_stream_connect(sock, (sdp_sockaddr *)&ssk->addr,
@@ -91,7 +91,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 		sdp_connect_fall_back(sk, sock, ssk);
 		return;
 	}
-	sdp_link_put_port(sk);
+	sdp_link_put_port(sk, ssk);
 	WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
 	sdp_connect_report(sk, sock, err);
 }
@@ -161,7 +161,7 @@ void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
 	if (!ssk->conn)
 		return;
 	sdp_link_cut(ssk, orderly);
-	sdp_link_put_port(sk);
+	sdp_link_put_port(sk, ssk);
 	WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
 	ssk->reported = false;
 	wake_up_all(&ssk->wq);
@@ -237,13 +237,14 @@ static void sdp_connect_set_remote(struct sock *sk, struct sdp_conn *conn,
 	}
 }
 
-static int sdp_connect_port(struct sock *sk)
+static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk)
 {
 	if (inet_sk(sk)->inet_num)
 		return 0;
 	if (sk->sk_prot->get_port(sk, 0))
 		return -EAGAIN;
 	inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
+	ssk->port_ours = true;
 	return 0;
 }
 
@@ -297,7 +298,7 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 		if (err)
 			return err;
 	}
-	err = sdp_connect_port(sk);
+	err = sdp_connect_port(sk, ssk);
 	if (err)
 		return err;
 	sdp_connect_try(sk, sock, ssk, (struct sockaddr *)uaddr, len);
@@ -319,6 +320,8 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		addr->sa_family = AF_INET;
 	if (addr->sa_family == AF_UNSPEC) {
 		if (ssk->conn) {
+			if (ssk->mode == SDP_SK_CONNECTING)
+				WRITE_ONCE(sk->sk_err, ECONNRESET);
 			sdp_connect_abort(sk, ssk, false);
 			sdp_connect_undo_names(sk);
 		}
@@ -345,11 +348,10 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	}
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 	if (timeo) {
-		err = sdp_connect_wait(sk, ssk, &timeo);
-		if (err == -EAGAIN)
-			err = -EINPROGRESS;
-		if (err)
-			return err;
+		int waited = sdp_connect_wait(sk, ssk, &timeo);
+
+		if (waited)	/* the time is over: as if it had not waited */
+			return waited == -EAGAIN ? err : waited;
 	} else if (ssk->mode == SDP_SK_CONNECTING) {
 		return err;
 	}
@@ -357,6 +359,9 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		sock->state = SS_CONNECTED;
 		return 0;
 	}
+	/* Another thread shut it down, or dissolved it. */
+	if (ssk->mode == SDP_SK_IDLE && sock->state != SS_CONNECTING)
+		return sock_error(sk) ?: -ECONNABORTED;
 	/* Fallen back at once: TCP's connect() would say EALREADY. */
 	if (ssk->mode == SDP_SK_DETACHED && !timeo && !sk->sk_err)
 		return err;

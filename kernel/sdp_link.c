@@ -174,9 +174,9 @@ void sdp_link_cut(struct sdp_sk *ssk, bool orderly)
 	sdp_conn_put(conn);
 }
 
-void sdp_link_put_port(struct sock *sk)
+void sdp_link_put_port(struct sock *sk, struct sdp_sk *ssk)
 {
-	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK) &&
-	    inet_csk(sk)->icsk_bind_hash)
+	if (ssk->port_ours && inet_csk(sk)->icsk_bind_hash)
 		sk->sk_prot->put_port(sk);
+	ssk->port_ours = false;
 }

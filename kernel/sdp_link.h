@@ -66,11 +66,12 @@ struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk);
 void sdp_link_cut(struct sdp_sk *ssk, bool orderly);
 
 /**
- * sdp_link_put_port() - give back a port that the user did not choose
+ * sdp_link_put_port() - give back a port that connect() chose
  * @sk: locked
+ * @ssk: ours
  *
  * Context: process.
  */
-void sdp_link_put_port(struct sock *sk);
+void sdp_link_put_port(struct sock *sk, struct sdp_sk *ssk);
 
 #endif

@@ -290,6 +290,7 @@ static void sdp_accept_inherit(const struct sock *sk, struct sock *nsk)
 	if (sock_flag(sk, SOCK_ZEROCOPY))
 		sock_set_flag(nsk, SOCK_ZEROCOPY);
 	tcp_sk(nsk)->nonagle = tcp_sk(sk)->nonagle;
+	tcp_sk(nsk)->linger2 = tcp_sk(sk)->linger2;
 	tcp_sk(nsk)->keepalive_time = tcp_sk(sk)->keepalive_time;
 	tcp_sk(nsk)->keepalive_intvl = tcp_sk(sk)->keepalive_intvl;
 	tcp_sk(nsk)->keepalive_probes = tcp_sk(sk)->keepalive_probes;

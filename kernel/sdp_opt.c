@@ -9,6 +9,7 @@
  */
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
+#include "sdp_link.h"
 #include "sdp_opt.h"
 
 void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
@@ -159,8 +160,22 @@ int sdp_setsockopt(struct socket *sock, int level, int optname,
 static int sdp_opt_mend_tcp_info(struct sdp_sk *ssk, char __user *optval,
 				 int __user *optlen)
 {
-	u8 state = TCP_ESTABLISHED;
+	static const u8 states[SDP_STATE_COUNT] = {
+		[SDP_CLOSED]		= TCP_CLOSE,
+		[SDP_ESTABLISHED]	= TCP_ESTABLISHED,
+		[SDP_FIN_WAIT_1]	= TCP_FIN_WAIT1,
+		[SDP_FIN_WAIT_2]	= TCP_FIN_WAIT2,
+		[SDP_CLOSING]		= TCP_CLOSING,
+		[SDP_CLOSE_WAIT]	= TCP_CLOSE_WAIT,
+		[SDP_LAST_ACK]		= TCP_LAST_ACK,
+		[SDP_TIME_WAIT_1]	= TCP_CLOSE,	/* a socket never is */
+		[SDP_TIME_WAIT_2]	= TCP_CLOSE,
+	};
+	struct sdp_conn *conn = sdp_link_conn_get(ssk);
+	u8 state = conn ? states[sdp_conn_state(conn)] : TCP_CLOSE;
 	int len;
+
+	sdp_conn_put(conn);
 
 	if (get_user(len, optlen))
 		return -EFAULT;

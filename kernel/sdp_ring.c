@@ -21,26 +21,37 @@ void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 	WRITE_ONCE(conn->rx.max, max_t(u32, max, SDP_WIRE_CREDITS_MIN));
 }
 
-static u16 sdp_ring_wanted(struct sdp_conn *conn)
+/* Memory of a ring whose reader does not read, as TCP's first window. */
+enum { SDP_RING_UNREAD = 128 * 1024 };
+
+bool sdp_ring_is_low(struct sdp_conn *conn)
 {
-	u16 target;
+	return READ_ONCE(conn->tx.flow.posted) <= READ_ONCE(conn->rx.target) / 4;
+}
+
+static u16 sdp_ring_wanted(struct sdp_conn *conn, bool reading)
+{
+	u16 max, target;
 
 	spin_lock_bh(&conn->rx.lock);
+	max = READ_ONCE(conn->rx.max);
+	if (!reading)
+		max = min_t(u32, max, SDP_RING_UNREAD / conn->rcv_size);
 	target = conn->rx.target;
-	if (READ_ONCE(conn->tx.flow.posted) <= target / 4)
-		target *= 2;
-	target = min(target, READ_ONCE(conn->rx.max));
-	conn->rx.target = max_t(u16, target, SDP_WIRE_CREDITS_MIN);
+	if (sdp_ring_is_low(conn) && target < max)
+		target = min_t(u32, target * 2, max);
+	conn->rx.target = max_t(u16, min(target, READ_ONCE(conn->rx.max)),
+				SDP_WIRE_CREDITS_MIN);
 	target = conn->rx.target > conn->rx.nbufs ?
 		 conn->rx.target - conn->rx.nbufs : 0;
 	spin_unlock_bh(&conn->rx.lock);
 	return target;
 }
 
-int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs)
+int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 {
 	struct sdp_buf *buf, *next;
-	u16 grow = sdp_ring_wanted(conn);
+	u16 grow = sdp_ring_wanted(conn, reading);
 	int posted = 0;
 
 	while (grow--) {

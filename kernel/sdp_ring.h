@@ -11,6 +11,8 @@
  * sdp_ring_post() - post buffers, and new ones if the ring should grow
  * @conn: the connection
  * @bufs: a list of buffers by sdp_buf.node; empty on return
+ * @reading: a reader has taken bytes: the ring may grow to its maximum; else
+ *	only as far as TCP lets a peer send to who does not read
  *
  * Buffers that the transport does not take any more, because the connection
  * is dead, are freed.
@@ -18,7 +20,17 @@
  * Context: process; may allocate with GFP_KERNEL.
  * Return: how many were posted.
  */
-int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs);
+int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs,
+		  bool reading);
+
+/**
+ * sdp_ring_is_low() - has the peer used most of what is posted?
+ * @conn: the connection
+ *
+ * Context: any; a hint.
+ * Return: true if sdp_ring_post() would let the ring grow.
+ */
+bool sdp_ring_is_low(struct sdp_conn *conn);
 
 /**
  * sdp_ring_set_max() - how far it may grow

@@ -23,6 +23,9 @@
 /* Completions taken in one go before the worker is left with the rest. */
 enum { SDP_RX_BUDGET = 256 };
 
+/* Payload in bytes that is rather copied than given a buffer of its own. */
+enum { SDP_RX_MERGE = 1024 };
+
 int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 {
 	LIST_HEAD(none);
@@ -32,22 +35,49 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 	spin_lock_bh(&conn->tx.lock);
 	sdp_flow_init(&conn->tx.flow, 0, 0);
 	spin_unlock_bh(&conn->tx.lock);
-	posted = sdp_ring_post(conn, &none);
+	posted = sdp_ring_post(conn, &none, false);
 	return posted < SDP_WIRE_CREDITS_MIN ? -ENOMEM : posted;
+}
+
+/*
+ * Small payload is put behind the last one that no reader has taken over, and
+ * its buffer is posted again at once: many small messages do not use up the
+ * ring, so that a reader who waits for many bytes gets them.
+ */
+static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes)
+{
+	struct sdp_buf *last;
+	u32 end;
+
+	lockdep_assert_held(&conn->rx.lock);
+	if (bytes > SDP_RX_MERGE || list_empty(&conn->rx.queue))
+		return false;
+	last = list_last_entry(&conn->rx.queue, struct sdp_buf, node);
+	end = last->off + last->left;
+	if (end + bytes > conn->rcv_size)
+		return false;
+	memcpy(sdp_buf_addr(last) + end, from, bytes);
+	last->left += bytes;
+	return true;
 }
 
 static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
 			   const struct sdp_wire_msg *msg)
 {
-	buf->left = sdp_wire_payload(msg);
-	buf->off = msg->len - buf->left;
+	u32 bytes = sdp_wire_payload(msg);
+	u32 off = msg->len - bytes;
+
 	spin_lock_bh(&conn->rx.lock);
-	list_add_tail(&buf->node, &conn->rx.queue);
-	conn->rx.inq += buf->left;
+	if (!sdp_rx_merge(conn, sdp_buf_addr(buf) + off, bytes)) {
+		buf->off = off;
+		buf->left = bytes;
+		list_move_tail(&buf->node, &conn->rx.queue);
+	}
+	conn->rx.inq += bytes;
 	spin_unlock_bh(&conn->rx.lock);
-	conn->rx.bytes += buf->left;
+	conn->rx.bytes += bytes;
 	conn->rx.data = true;
-	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, buf->left);
+	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, bytes);
 }
 
 /* Account the message and ask what it means. */
@@ -105,10 +135,8 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		conn->rx.fail = heard;
 		return;
 	}
-	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg)) {
-		list_del_init(&buf->node);
+	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg))
 		sdp_rx_deliver(conn, buf, &msg);
-	}
 	if (heard & SDP_HEARD_FIN)
 		conn->rx.fin = true;
 	if (heard & SDP_HEARD_RESET)
@@ -121,8 +149,8 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	bool data = conn->rx.data;
 
 	conn->rx.data = false;
-	if (!list_empty(&conn->rx.idle))
-		sdp_ring_post(conn, &conn->rx.idle);
+	if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn))
+		sdp_ring_post(conn, &conn->rx.idle, false);
 	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);
 		data = false;	/* told by the end of stream, once */

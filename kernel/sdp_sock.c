@@ -74,6 +74,9 @@ static int sdp_sock_wait_space(struct sock *sk, struct sdp_conn *conn,
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
 
+	/* For who polls after EAGAIN; before we look, or it is missed. */
+	if (!*timeo)
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	add_wait_queue(&conn->wq, &wait);
 	for (;;) {
 		/* Credits come with what the peer sends. */
@@ -85,8 +88,6 @@ static int sdp_sock_wait_space(struct sock *sk, struct sdp_conn *conn,
 			break;
 	}
 	remove_wait_queue(&conn->wq, &wait);
-	if (err == -EAGAIN)
-		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	return err;
 }
 
@@ -229,7 +230,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_conn *conn,
 			done += n;
 		else if (n < 0)
 			err = n;
-		if (n < 0 || done >= len)
+		if (n < 0 || (done >= len && (len || READ_ONCE(conn->rx.inq))))
 			break;
 		/* Look whether more has come; then whether it ever will. */
 		if (READ_ONCE(conn->rx.inq) <= (how & SDP_BCOPY_PEEK ? done : 0))
@@ -420,7 +421,11 @@ static int sdp_shutdown(struct socket *sock, int how)
 		if (ssk->mode == SDP_SK_CONNECTED) {
 			struct sdp_conn *conn = ssk->conn;
 
-			err = READ_ONCE(conn->tx.err) ? -ENOTCONN : 0;
+			err = 0;
+			if (READ_ONCE(conn->tx.err) ||
+			    sdp_conn_state(conn) == SDP_CLOSED ||
+			    sdp_conn_state(conn) >= SDP_TIME_WAIT_1)
+				err = -ENOTCONN;
 			WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
 			if (!err && (how + 1) & SEND_SHUTDOWN) {
 				sdp_conn_event(conn, SDP_EV_SHUTDOWN);
@@ -431,6 +436,10 @@ static int sdp_shutdown(struct socket *sock, int how)
 		} else if (ssk->mode == SDP_SK_CONNECTING) {
 			/* In SYN_SENT TCP disconnects. */
 			sdp_connect_abort(sk, ssk, false);
+			WRITE_ONCE(sk->sk_err, ECONNRESET);
+			err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
+			sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
+			sk->sk_state_change(sk);
 		}
 		release_sock(sk);
 	}
@@ -568,13 +577,21 @@ static int sdp_release(struct socket *sock)
 static int sdp_bind(struct socket *sock, sdp_sockaddr *uaddr, int addr_len)
 {
 	struct sockaddr *addr = (struct sockaddr *)uaddr;
+	struct sdp_sk *ssk;
 	int err;
 
 	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sock->sk);
 	if (addr_len >= (int)sizeof(addr->sa_family) &&
 	    addr->sa_family == AF_INET_SDP)
 		addr->sa_family = AF_INET;
-	err = sdp_ulp_tcp(sock->sk)->bind(sock, uaddr, addr_len);
+	/* TCP knows it by sk_state; a child of ours has no port of its own. */
+	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
+		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))
+		err = -EINVAL;
+	else
+		err = sdp_ulp_tcp(sock->sk)->bind(sock, uaddr, addr_len);
+	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;
 }

@@ -244,6 +244,11 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 {
 	lockdep_assert_held(&conn->tx.lock);
+	/* The event we armed for has come: there is something to reap. */
+	if (test_and_clear_bit(SDP_CONN_FIRED_SEND, &conn->flags)) {
+		conn->tx.armed = false;
+		reap = true;
+	}
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
 			conn->xp->poll_send(conn);
@@ -254,8 +259,6 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		if (conn->tx.armed || !sdp_tx_needs_event(conn))
 			return;
 		conn->tx.armed = true;
-		clear_bit(SDP_CONN_FIRED_SEND, &conn->flags);
-		smp_mb__after_atomic();
 		if (!conn->xp->arm_send(conn))
 			return;
 		conn->tx.armed = false;
@@ -296,13 +299,7 @@ void sdp_tx_run(struct sdp_conn *conn)
 
 	spin_lock_bh(&conn->tx.lock);
 	if (!conn->tx.dead) {
-		bool fired = test_bit(SDP_CONN_FIRED_SEND, &conn->flags);
-
-		if (fired)
-			conn->tx.armed = false;
-		__sdp_tx_run(conn, fired);
-		if (fired && !conn->tx.armed)
-			clear_bit(SDP_CONN_FIRED_SEND, &conn->flags);
+		__sdp_tx_run(conn, false);
 		done = sdp_tx_take_done(conn);
 	}
 	spin_unlock_bh(&conn->tx.lock);

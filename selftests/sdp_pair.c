@@ -1,1 +1,1200 @@
-int main(void){return 0;}
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two hosts: each case has its client's and its server's side here, side by
+ * side; they meet at barriers over a TCP connection of their own.
+ *
+ *	h2: sdp_pair --server
+ *	h1: sdp_pair [-l] [-t CASE]... [-v VARIANT]...
+ *	h1: sdp_pair --quit			(ends the server)
+ *
+ * The client's process prints the results of both sides.  For each case it
+ * opens one control connection and names the case; the server runs its side in
+ * a child with the same time limit.  Lines on the control connection:
+ *
+ *	case NAME VARIANT	client: what follows
+ *	. WORD			both: a barrier, or a value for the other side
+ *	> TEXT			server: a line of diagnosis
+ *	end STATUS		server: its side is over, with a KTAP status
+ *
+ * SDP_HOST tells which host this is (h1 or h2), SDP_PAIR_PORT another control
+ * port, SDP_PAIR_SERVER another address of the server.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+
+#include "lib/variant.h"
+
+/* ------------------------------------------------------------ the two sides */
+
+struct pair_case {
+	const char *name;
+	void (*client)(void);
+	void (*server)(void);
+	int limit;
+	struct pair_case *next;
+};
+
+static struct pair_case *cases;
+
+static void run_client(const char *name);
+
+#define PAIR(name)			PAIR_ON(name, ~0u)
+#define PAIR_ON(name, variants)		PAIR_LIMIT(name, variants, 30)
+#define PAIR_LIMIT(case_name, variants, seconds)			\
+static void case_name##_client(void);					\
+static void case_name##_server(void);					\
+static __attribute__((constructor)) void pair_add_##case_name(void)	\
+{									\
+	static struct pair_case c = {					\
+		.name = #case_name, .limit = seconds,			\
+		.client = case_name##_client,				\
+		.server = case_name##_server,				\
+	};								\
+									\
+	c.next = cases;							\
+	cases = &c;							\
+}									\
+									\
+TEST_LIMIT(case_name, variants, seconds)				\
+{									\
+	run_client(#case_name);						\
+}
+
+static const struct pair_case *find_case(const char *name)
+{
+	const struct pair_case *c;
+
+	for (c = cases; c; c = c->next)
+		if (!strcmp(c->name, name))
+			break;
+	return c;
+}
+
+/* -------------------------------------------------------- control connection */
+
+static int ctl = -1;
+static bool is_server;
+
+static void control_addr(union addr *a)
+{
+	const char *ip = getenv("SDP_PAIR_SERVER"), *port = getenv("SDP_PAIR_PORT");
+
+	addr_set(a, AF_INET, ip ?: host_addr(AF_INET, "h2"), port ? atoi(port) : 9797);
+}
+
+static void __attribute__((format(printf, 1, 2))) tell(const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	line[n++] = '\n';
+	if (send(ctl, line, n, MSG_NOSIGNAL) != n)
+		FAIL("control connection: %s", ktap_errno(errno));
+}
+
+/* One line without its end; false at the end of the stream. */
+static bool hear(char *line, size_t size)
+{
+	size_t n = 0;
+	char c;
+
+	while (recv(ctl, &c, 1, 0) == 1) {
+		if (c == '\n') {
+			line[n] = '\0';
+			return true;
+		}
+		if (n < size - 1)
+			line[n++] = c;
+	}
+	line[n] = '\0';
+	return false;
+}
+
+/* The next word of the other side, whatever comes between. */
+static void next_word(char *line, size_t size)
+{
+	for (;;) {
+		if (!hear(line, size))
+			FAIL("the %s is gone", is_server ? "client" : "server");
+		if (line[0] == '.') {
+			memmove(line, line + 2, strlen(line) - 1);
+			return;
+		}
+		if (line[0] == '>')
+			ktap_note("server: %s", line + 2);
+		else
+			FAIL("the server's side is over (%s)", line);
+	}
+}
+
+/* Both sides come to the same point. */
+static int meet_(const char *word)
+{
+	char line[256];
+
+	tell(". %s", word);
+	next_word(line, sizeof(line));
+	if (strcmp(line, word))
+		FAIL("barrier: this side is at \"%s\", the other at \"%s\"", word, line);
+	return 0;
+}
+
+#define meet(word) CALL(meet_(word))
+
+static void tell_number(long long n)
+{
+	tell(". %lld", n);
+}
+
+static long long hear_number(void)
+{
+	char line[256];
+
+	next_word(line, sizeof(line));
+	return atoll(line);
+}
+
+/* A failed client hears what the server has to say, then ends it. */
+static void client_failed(void)
+{
+	struct pollfd p = { .fd = ctl, .events = POLLIN };
+	char line[1024];
+
+	shutdown(ctl, SHUT_WR);
+	while (poll(&p, 1, ktap_ms(3000)) == 1 && hear(line, sizeof(line)))
+		if (line[0] == '>')
+			ktap_note("server: %s", line + 2);
+}
+
+static int control_connect(void)
+{
+	long long end = ktap_now() + ktap_ms(20000);
+	union addr a;
+	int fd;
+
+	control_addr(&a);
+	for (;;) {
+		fd = OK(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+		if (!connect_to(fd, &a))
+			return fd;
+		if (ktap_now() > end)
+			FAIL("no control connection to %s: %s (sdp_pair --server is to run there)",
+			     addr_text(&a), ktap_errno(errno));
+		close(fd);
+		usleep(20000);
+	}
+}
+
+static void run_client(const char *name)
+{
+	char line[1024];
+
+	ctl = control_connect();
+	ktap_on_fail = client_failed;
+	tell("case %s %s", name, variant_name());
+	find_case(name)->client();
+	for (;;) {
+		if (!hear(line, sizeof(line)))
+			FAIL("the server is gone");
+		if (line[0] == '>')
+			ktap_note("server: %s", line + 2);
+		else if (!strcmp(line, "end 0"))
+			return;
+		else if (line[0] != '.')
+			FAIL("the server's side failed (%s)", line);
+	}
+}
+
+/* A client that is gone ends the server's side of the case. */
+static void *watch_client(void *arg)
+{
+	struct pollfd p = { .fd = ctl, .events = POLLRDHUP };
+
+	while (poll(&p, 1, -1) != 1)
+		;
+	_exit(KTAP_FAIL);
+	return arg;
+}
+
+static void server_side(void *arg)
+{
+	const struct pair_case *c = arg;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, watch_client, NULL);
+	c->server();
+}
+
+/* The server's end of one control connection. */
+static int serve(void)
+{
+	char line[1024], name[64], word[64];
+	const struct pair_case *c;
+	int log, out, status, v;
+	FILE *f;
+
+	if (!hear(line, sizeof(line)))
+		return 0;
+	if (!strcmp(line, "quit"))
+		return 1;
+	if (sscanf(line, "case %63s %63s", name, word) != 2)
+		return 0;
+	c = find_case(name);
+	v = variant_by_name(word);
+	if (!c || v < 0) {
+		tell("> no such case here: %s", line);
+		tell("end %d", KTAP_FAIL);
+		return 0;
+	}
+	variant_choose(v);
+	/* What the child prints is the client's to print. */
+	log = OK(memfd_create("log", MFD_CLOEXEC));
+	out = OK(dup(STDOUT_FILENO));
+	OK(dup2(log, STDOUT_FILENO));
+	status = ktap_child(server_side, (void *)c, c->limit);
+	OK(dup2(out, STDOUT_FILENO));
+	lseek(log, 0, SEEK_SET);
+	f = fdopen(log, "r");
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		tell("> %s", line[0] == '#' ? line + 2 : line);
+	}
+	tell("end %d", status);
+	return 0;
+}
+
+static int server_main(void)
+{
+	struct pollfd p = { .events = POLLIN };
+	union addr a;
+	int l, status;
+	pid_t pid;
+
+	is_server = true;
+	control_addr(&a);
+	l = OK(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, &a));
+	OK(listen(l, 8));
+	p.fd = l;
+	/* Nobody comes any more: the client has died. */
+	while (poll(&p, 1, ktap_ms(180000)) == 1) {
+		ctl = OK(accept4(l, NULL, NULL, SOCK_CLOEXEC));
+		pid = OK(fork());
+		if (!pid)
+			_exit(serve());
+		close(ctl);
+		waitpid(pid, &status, 0);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+			return 0;
+	}
+	fputs("sdp_pair: no client for three minutes\n", stderr);
+	return 1;
+}
+
+/* -------------------------------------------------------------- for the cases */
+
+/* The server's listener; the client is told its port. */
+static int serve_port(int backlog)
+{
+	union addr a;
+	int l = listener(&a, backlog);
+
+	tell_number(addr_port(&a));
+	return l;
+}
+
+static void server_addr(union addr *a)
+{
+	addr_set(a, variant->family, host_addr(variant->family, "h2"), hear_number());
+}
+
+static int connect_client_(const union addr *a)
+{
+	int c = sock();
+
+	OK(connect_to(c, a));
+	must_be_sdp(c);
+	return c;
+}
+
+#define connect_client(a) CALL(connect_client_(a))
+
+static int open_client_(void)
+{
+	union addr a;
+
+	server_addr(&a);
+	return connect_client(&a);
+}
+
+/* A connection between the two, for cases that are about something else. */
+#define open_client() CALL(open_client_())
+#define open_server() ({ int l = serve_port(8), s = accept_one(l); close(l); s; })
+
+static void linger(int fd, int seconds)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = seconds };
+
+	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+}
+
+#define arrived(fd, n) EVENTUALLY(n, inq(fd))
+
+/* ------------------------------------------------------------------ the cases */
+
+PAIR(echo)
+
+static void echo_client(void)
+{
+	union addr a, x;
+	int c;
+
+	server_addr(&a);
+	c = connect_client(&a);
+	OK(name_of(c, &x));
+	tell_number(addr_port(&x));
+	OK(peer_of(c, &x));
+	CHECK(addr_equal(&x, &a));
+	send_text(c, "question");
+	recv_text(c, "answer");
+	expect_eof(c);
+}
+
+static void echo_server(void)
+{
+	int l = serve_port(8), s;
+	union addr from, x;
+	socklen_t len = sizeof(from);
+
+	await(l, POLLIN);
+	s = OK(accept(l, &from.sa, &len));
+	must_be_sdp(s);
+	addr_set(&x, variant->family, host_addr(variant->family, "h1"), hear_number());
+	if (!addr_equal(&from, &x))
+		FAIL("client's address: expected %s, got %s", addr_text(&x), addr_text(&from));
+	OK(peer_of(s, &from));
+	CHECK(addr_equal(&from, &x));
+	recv_text(s, "question");
+	send_text(s, "answer");
+}
+
+PAIR(nonblocking_connect)
+
+static void nonblocking_connect_client(void)
+{
+	union addr a;
+	int c = sock_flags(SOCK_NONBLOCK);
+
+	server_addr(&a);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	EQ_HEX(POLLOUT, await(c, POLLOUT));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ(0, connect_to(c, &a));
+	FAILS(EISCONN, connect_to(c, &a));
+	must_be_sdp(c);
+	send_text(c, "hello");
+	meet("done");
+}
+
+static void nonblocking_connect_server(void)
+{
+	recv_text(open_server(), "hello");
+	meet("done");
+}
+
+PAIR(refused)
+
+static void refused_client(void)
+{
+	union addr a;
+	int c = sock();
+
+	server_addr(&a);
+	FAILS(ECONNREFUSED, connect_to(c, &a));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	await(c, POLLERR);
+	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
+	meet("done");
+}
+
+static void refused_server(void)
+{
+	union addr a;
+
+	closed_port(&a);
+	tell_number(addr_port(&a));
+	meet("done");
+}
+
+PAIR(half_close)
+
+static void half_close_client(void)
+{
+	int c = open_client();
+
+	send_pattern(c, 100000, 2, 0);
+	OK(shutdown(c, SHUT_WR));
+	EQ(2000000, drain(c, 3, 0));
+	expect_eof(c);
+	meet("done");
+}
+
+static void half_close_server(void)
+{
+	int s = open_server();
+
+	EQ(100000, drain(s, 2, 0));
+	expect_eof(s);
+	send_pattern(s, 2000000, 3, 0);
+	OK(shutdown(s, SHUT_WR));
+	meet("done");
+	await(s, POLLHUP);
+}
+
+/* The same with the server ahead. */
+PAIR(half_close_by_server)
+
+static void half_close_by_server_client(void)
+{
+	int c = open_client();
+
+	EQ(100000, drain(c, 2, 0));
+	meet("server is through");
+	send_pattern(c, 2000000, 3, 0);
+	close(c);
+	meet("done");
+}
+
+static void half_close_by_server_server(void)
+{
+	int s = open_server();
+
+	send_pattern(s, 100000, 2, 0);
+	OK(shutdown(s, SHUT_WR));
+	meet("server is through");
+	EQ(2000000, drain(s, 3, 0));
+	meet("done");
+}
+
+PAIR(simultaneous_close)
+
+static void simultaneous_close_client(void)
+{
+	union addr a;
+	int c, i;
+
+	server_addr(&a);
+	for (i = 0; i < 20; i++) {
+		c = connect_client(&a);
+		meet("close");
+		OK(close(c));
+	}
+	meet("done");
+}
+
+static void simultaneous_close_server(void)
+{
+	int l = serve_port(8), s, i;
+
+	for (i = 0; i < 20; i++) {
+		s = accept_one(l);
+		meet("close");
+		OK(close(s));
+	}
+	meet("done");
+}
+
+PAIR(simultaneous_shutdown)
+
+static void simultaneous_shutdown_both(int fd, __u64 in, __u64 out)
+{
+	send_pattern(fd, 20000, out, 0);
+	meet("shut");
+	OK(shutdown(fd, SHUT_WR));
+	EQ(20000, drain(fd, in, 0));
+	await(fd, POLLHUP);
+	meet("over");
+	close(fd);
+}
+
+static void simultaneous_shutdown_client(void)
+{
+	union addr a;
+	int i;
+
+	server_addr(&a);
+	for (i = 0; i < 10; i++)
+		simultaneous_shutdown_both(connect_client(&a), i, i + 100);
+}
+
+static void simultaneous_shutdown_server(void)
+{
+	int l = serve_port(8), i;
+
+	for (i = 0; i < 10; i++)
+		simultaneous_shutdown_both(accept_one(l), i + 100, i);
+}
+
+PAIR(abort_by_client)
+
+static void abort_by_client_client(void)
+{
+	int c = open_client();
+
+	send_text(c, "arrived");
+	meet("data is there");
+	linger(c, 0);
+	close(c);
+	meet("reset seen");
+}
+
+static void abort_by_client_server(void)
+{
+	int s = open_server();
+	char x = 0;
+
+	arrived(s, 7);
+	meet("data is there");
+	await(s, POLLERR);
+	recv_text(s, "arrived");
+	FAILS(ECONNRESET, recv(s, &x, 1, 0));
+	expect_eof(s);
+	FAILS(EPIPE, send(s, &x, 1, MSG_NOSIGNAL));
+	meet("reset seen");
+}
+
+PAIR(abort_by_server)
+
+static void abort_by_server_client(void)
+{
+	char buf[16];
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+
+	t.fd = open_client();
+	task_start(&t);
+	meet("waiting");
+	FAILS(ECONNRESET, task_join(&t));
+	FAILS(EPIPE, send(t.fd, buf, 1, MSG_NOSIGNAL));
+}
+
+static void abort_by_server_server(void)
+{
+	int s = open_server();
+
+	linger(s, 0);
+	meet("waiting");
+	close(s);
+}
+
+PAIR(close_with_unread_data)
+
+static void close_with_unread_data_client(void)
+{
+	int c = open_client();
+
+	send_text(c, "nobody reads this");
+	meet("closed");
+	expect_reset(c);
+}
+
+static void close_with_unread_data_server(void)
+{
+	int s = open_server();
+
+	arrived(s, 17);
+	close(s);
+	meet("closed");
+}
+
+/* Killed while it sends: all that it had sent, then the end. */
+PAIR(kill_sender)
+
+static void kill_sender_client(void)
+{
+	int c = open_client();
+	long long n;
+
+	recv_pattern(c, 1000000, 2, 0);
+	tell_number(1);
+	n = drain(c, 2, 1000000);
+	ktap_note("%lld bytes after the kill", n);
+}
+
+static void kill_sender_server(void)
+{
+	int s = open_server();
+	pid_t pid = OK(fork());
+
+	if (!pid)
+		send_pattern(s, 1ull << 40, 2, 0);
+	close(s);
+	hear_number();
+	OK(kill(pid, SIGKILL));
+}
+
+/* Killed with data unread: who sends to it is reset, in send() and in recv(). */
+PAIR(kill_receiver)
+
+static void kill_receiver_client(void)
+{
+	struct task t = { .run = task_send, .len = 64 << 20 };
+	char x;
+
+	t.buf = calloc(1, t.len);
+	t.fd = open_client();
+	task_start(&t);
+	CHECK(!t.done);
+	meet("full");
+	task_join(&t);
+	if (t.ret < 0 && t.err != ECONNRESET)
+		FAIL("send: expected ECONNRESET, got %s", ktap_errno(t.err));
+	if (t.ret >= 0) {
+		/* A part was taken: the next call has the error. */
+		CHECK(t.ret < (long long)t.len);
+		FAILS(ECONNRESET, send(t.fd, &x, 1, MSG_NOSIGNAL));
+	}
+	FAILS(EPIPE, send(t.fd, &x, 1, MSG_NOSIGNAL));
+	expect_eof(t.fd);
+}
+
+static void kill_receiver_server(void)
+{
+	int s = open_server();
+	pid_t pid = OK(fork());
+
+	if (!pid)
+		pause();
+	close(s);
+	meet("full");
+	OK(kill(pid, SIGKILL));
+}
+
+/* Killed while it neither sends nor has anything to read. */
+PAIR(kill_idle)
+
+static void kill_idle_client(void)
+{
+	char buf[16];
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+
+	t.fd = open_client();
+	task_start(&t);
+	meet("idle");
+	EQ(0, task_join(&t));
+}
+
+static void kill_idle_server(void)
+{
+	int s = open_server();
+	pid_t pid = OK(fork());
+
+	if (!pid)
+		pause();
+	close(s);
+	meet("idle");
+	OK(kill(pid, SIGKILL));
+}
+
+PAIR_LIMIT(large_transfers, ~0u, 120)
+
+#define LARGE (32 << 20)
+
+static void large_both(int fd, bool client)
+{
+	struct task t = { .run = task_send_all, .fd = fd, .len = LARGE };
+
+	/* one way, the other, both */
+	if (client)
+		send_pattern(fd, LARGE, 1, 0);
+	else
+		recv_pattern(fd, LARGE, 1, 0);
+	if (client)
+		recv_pattern(fd, LARGE, 1, 0);
+	else
+		send_pattern(fd, LARGE, 1, 0);
+	task_start(&t);
+	recv_pattern(fd, LARGE, 1, 0);
+	task_join(&t);
+	OK(shutdown(fd, SHUT_WR));
+	expect_eof(fd);
+	meet("done");
+}
+
+static void large_transfers_client(void)
+{
+	large_both(open_client(), true);
+}
+
+static void large_transfers_server(void)
+{
+	large_both(open_server(), false);
+}
+
+/* One large send() by each side at the same time, then both read. */
+PAIR_LIMIT(crossing_sends, ~0u, 60)
+
+static void crossing(int fd)
+{
+	struct task t = { .run = task_send, .fd = fd, .len = 8 << 20 };
+
+	t.buf = malloc(t.len);
+	pattern_fill(t.buf, t.len, 4, 0);
+	meet("start");
+	task_start(&t);
+	CHECK(!t.done);
+	meet("both send");
+	recv_pattern(fd, t.len, 4, 0);
+	EQ(t.len, task_join(&t));
+	meet("done");
+}
+
+static void crossing_sends_client(void)
+{
+	crossing(open_client());
+}
+
+static void crossing_sends_server(void)
+{
+	crossing(open_server());
+}
+
+/* A reader who pauses: the sender waits, and loses nothing. */
+PAIR_LIMIT(slow_reader, ~0u, 60)
+
+static void slow_reader_client(void)
+{
+	int c = open_client(), i;
+	long long n;
+
+	for (i = 0; i < 5; i++) {
+		n = fill(c, i);
+		tell_number(n);
+		meet("read");
+		nonblock(c, false);
+	}
+}
+
+static void slow_reader_server(void)
+{
+	int s = open_server(), i;
+
+	for (i = 0; i < 5; i++) {
+		recv_pattern(s, hear_number(), i, 0);
+		EQ_HEX(0, poll_one(s, POLLIN, 0));
+		meet("read");
+	}
+}
+
+/* Backlog full, each connection with its own byte: see the case of the same
+ * name in socket_listen.c.
+ */
+PAIR_LIMIT(backlog_full, ~0u, 60)
+
+static void backlog_full_client(void)
+{
+	enum { N = 10 };
+	int c[N], i, err, connected = 0;
+	union addr a;
+	char x;
+
+	server_addr(&a);
+	for (i = 0; i < N; i++) {
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+	}
+	settle();
+	meet("accept");
+	for (i = 0; i < N; i++) {
+		await(c[i], POLLOUT);
+		err = get_int(c[i], SOL_SOCKET, SO_ERROR);
+		nonblock(c[i], false);
+		x = 'a' + i;
+		if (!err) {
+			connected++;
+			EQ(1, send(c[i], &x, 1, MSG_NOSIGNAL));
+			continue;
+		}
+		if (err != ECONNREFUSED || !on_sdp() || variant->door == DOOR3)
+			FAIL("connection %d: SO_ERROR is %s", i, ktap_errno(err));
+		close(c[i]);
+		c[i] = -1;
+	}
+	IN_RANGE(3, N, connected);
+	tell_number(connected);
+	for (i = 0; i < N; i++) {
+		if (c[i] < 0)
+			continue;
+		EQ(1, recv(c[i], &x, 1, 0));
+		EQ('a' + i, x);
+		expect_eof(c[i]);
+	}
+	meet("done");
+}
+
+static void backlog_full_server(void)
+{
+	int l = serve_port(3), s[16], n = 0, i, want = -1;
+	struct pollfd p[2] = {
+		{ .fd = l, .events = POLLIN }, { .fd = ctl, .events = POLLIN },
+	};
+	char x;
+
+	meet("accept");
+	while (n != want) {
+		OK(poll(p, 2, -1));
+		if (p[0].revents) {
+			s[n] = OK(accept(l, NULL, NULL));
+			IN_RANGE(1, 16, ++n);
+		} else if (p[1].revents) {
+			want = hear_number();
+		}
+	}
+	for (i = 0; i < n; i++) {
+		EQ(1, recv(s[i], &x, 1, 0));
+		EQ(1, send(s[i], &x, 1, MSG_NOSIGNAL));
+		close(s[i]);
+	}
+	meet("done");
+}
+
+PAIR_LIMIT(many_short, ~0u, 60)
+
+static void many_short_client(void)
+{
+	union addr a;
+	int c, i;
+
+	server_addr(&a);
+	for (i = 0; i < 200; i++) {
+		c = connect_client(&a);
+		send_pattern(c, 1 + i * 7, i, 0);
+		if (i & 1)
+			OK(shutdown(c, SHUT_WR));
+		recv_pattern(c, 1 + i * 3, i + 1000, 0);
+		expect_eof(c);
+		close(c);
+	}
+}
+
+static void many_short_server(void)
+{
+	int l = serve_port(8), s, i;
+
+	for (i = 0; i < 200; i++) {
+		s = accept_one(l);
+		recv_pattern(s, 1 + i * 7, i, 0);
+		if (i & 1)
+			expect_eof(s);
+		send_pattern(s, 1 + i * 3, i + 1000, 0);
+		close(s);
+	}
+}
+
+/* All at once, all open at the same time. */
+PAIR_LIMIT(many_open, ~0u, 60)
+
+static void many_open_client(void)
+{
+	enum { N = 64 };
+	int c[N], i;
+	union addr a;
+
+	server_addr(&a);
+	for (i = 0; i < N; i++) {
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+	}
+	for (i = 0; i < N; i++) {
+		EQ_HEX(POLLOUT, await(c[i], POLLOUT));
+		EQ(0, get_int(c[i], SOL_SOCKET, SO_ERROR));
+		must_be_sdp(c[i]);
+		nonblock(c[i], false);
+		send_pattern(c[i], 5000, 7, 0);
+	}
+	for (i = 0; i < N; i++)
+		recv_pattern(c[i], 5000, 8, 0);
+	meet("done");
+}
+
+static void many_open_server(void)
+{
+	enum { N = 64 };
+	int l = serve_port(N), s[N], i;
+
+	for (i = 0; i < N; i++)
+		s[i] = accept_one(l);
+	for (i = 0; i < N; i++) {
+		recv_pattern(s[i], 5000, 7, 0);
+		send_pattern(s[i], 5000, 8, 0);
+	}
+	meet("done");
+}
+
+/* The server goes away with its connections and comes back on its port. */
+PAIR(server_restart)
+
+static void server_restart_client(void)
+{
+	union addr a;
+	int c, i;
+
+	server_addr(&a);
+	for (i = 0; i < 3; i++) {
+		c = connect_client(&a);
+		recv_text(c, "hello");
+		if (i == 1)
+			meet("unread");
+		meet("stop");
+		if (i == 1)
+			expect_reset(c);
+		else
+			expect_eof(c);
+		meet("stopped");
+		FAILS(ECONNREFUSED, connect_to(sock(), &a));
+		meet("start");
+		meet("started");
+		close(c);
+	}
+}
+
+static void server_restart_server(void)
+{
+	int l, s, i, reserve;
+	union addr a;
+
+	l = listener(&a, 8);
+	tell_number(addr_port(&a));
+	for (i = 0; i < 3; i++) {
+		s = accept_one(l);
+		send_text(s, "hello");
+		if (i == 1) {
+			meet("unread");
+			/* Aborted, as a crash would. */
+			linger(s, 0);
+		}
+		meet("stop");
+		close(s);
+		close(l);
+		/* Bound, but nobody listens: the port stays this case's. */
+		reserve = sock();
+		OK(set_int(reserve, SOL_SOCKET, SO_REUSEADDR, 1));
+		OK(bind_to(reserve, &a));
+		meet("stopped");
+		meet("start");
+		OK(listen(reserve, 8));
+		l = reserve;
+		meet("started");
+	}
+}
+
+PAIR(listener_closed_with_queue)
+
+static void listener_closed_with_queue_client(void)
+{
+	int c[3], i;
+	union addr a;
+
+	server_addr(&a);
+	for (i = 0; i < 3; i++) {
+		c[i] = connect_client(&a);
+		send_text(c[i], "unread");
+	}
+	settle();
+	meet("close");
+	for (i = 0; i < 3; i++)
+		expect_reset(c[i]);
+}
+
+static void listener_closed_with_queue_server(void)
+{
+	int l = serve_port(8);
+
+	meet("close");
+	close(l);
+}
+
+PAIR(data_before_accept)
+
+static void data_before_accept_client(void)
+{
+	int c = open_client();
+
+	send_pattern(c, 10000, 5, 0);
+	OK(shutdown(c, SHUT_WR));
+	meet("sent");
+	recv_text(c, "got it");
+}
+
+static void data_before_accept_server(void)
+{
+	int l = serve_port(8), s;
+
+	meet("sent");
+	s = accept_one(l);
+	EQ(10000, drain(s, 5, 0));
+	send_text(s, "got it");
+}
+
+/* The process ends right after its last send(). */
+PAIR(exit_after_send)
+
+static void exit_after_send_client(void)
+{
+	int c = open_client();
+	pid_t pid = OK(fork());
+
+	if (!pid) {
+		send_pattern(c, 3000000, 5, 0);
+		_exit(0);
+	}
+	close(c);
+	CHILD_OK(pid);
+	meet("done");
+}
+
+static void exit_after_send_server(void)
+{
+	int s = open_server();
+
+	EQ(3000000, drain(s, 5, 0));
+	meet("done");
+}
+
+/* Edge-triggered reader of a stream from the other host. */
+PAIR_LIMIT(epoll_edge_stream, ~0u, 60)
+
+static void epoll_edge_stream_client(void)
+{
+	int c = open_client();
+
+	send_pattern(c, 8 << 20, 6, 0);
+	OK(shutdown(c, SHUT_WR));
+	recv_text(c, "got it");
+}
+
+static void epoll_edge_stream_server(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP | EPOLLET };
+	int s = open_server(), ep = OK(epoll_create1(0));
+	static char buf[30000];
+	size_t pos = 0;
+	ssize_t n;
+
+	nonblock(s, true);
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, s, &ev));
+	do {
+		if (epoll_wait(ep, &ev, 1, ktap_ms(10000)) != 1)
+			FAIL("no event in 10 s at offset %zu", pos);
+		while ((n = recv(s, buf, sizeof(buf), 0)) > 0) {
+			EQ(-1, pattern_check(buf, n, 6, pos));
+			pos += n;
+		}
+		if (n < 0 && errno != EAGAIN)
+			FAIL("recv at offset %zu: %s", pos, ktap_errno(errno));
+	} while (n);
+	EQ(8 << 20, pos);
+	nonblock(s, false);
+	send_text(s, "got it");
+}
+
+/* --------------------------------------------------------- TCP on the other side */
+
+/* A client of SDP, a server of TCP. */
+PAIR_ON(tcp_server, ON_SDP)
+
+static void tcp_server_client(void)
+{
+	int c = sock();
+	union addr a;
+
+	server_addr(&a);
+	if (variant->door != DOOR3) {
+		FAILS(ECONNREFUSED, connect_to(c, &a));
+		c = sock();
+		OK(set_int(c, SOL_SDP, SDP_FALLBACK, 1));
+	}
+	OK(connect_to(c, &a));
+	EQ(-1, transport(c));
+	send_pattern(c, 300000, 5, 0);
+	OK(shutdown(c, SHUT_WR));
+	EQ(300000, drain(c, 6, 0));
+	meet("done");
+}
+
+static void tcp_server_server(void)
+{
+	int l = OK(socket(variant->family, SOCK_STREAM, 0)), s;
+	union addr a;
+
+	here(&a, 0);
+	OK(bind_to(l, &a));
+	OK(listen(l, 4));
+	OK(name_of(l, &a));
+	tell_number(addr_port(&a));
+	s = OK(accept(l, NULL, NULL));
+	EQ(300000, drain(s, 5, 0));
+	send_pattern(s, 300000, 6, 0);
+	close(s);
+	meet("done");
+}
+
+/* And the other way round. */
+PAIR_ON(tcp_client, ON_DOOR3)
+
+static void tcp_client_client(void)
+{
+	union addr a;
+	int c;
+
+	server_addr(&a);
+	c = OK(socket(variant->family, SOCK_STREAM, 0));
+	OK(connect_to(c, &a));
+	send_text(c, "plain");
+	recv_text(c, "plain too");
+	close(connect_client(&a));
+}
+
+static void tcp_client_server(void)
+{
+	int l = serve_port(8), s;
+
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	EQ(-1, transport(s));
+	recv_text(s, "plain");
+	send_text(s, "plain too");
+	accept_one(l);
+}
+
+/* ----------------------------------------------------------------------- main */
+
+int main(int argc, char **argv)
+{
+	int ret;
+
+	if (argc == 2 && !strcmp(argv[1], "--server"))
+		return server_main();
+	if (argc == 2 && !strcmp(argv[1], "--quit")) {
+		ctl = control_connect();
+		tell("quit");
+		return 0;
+	}
+	variant_init();
+	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, variant_choose);
+	variant_exit();
+	return ret;
+}

@@ -404,7 +404,7 @@ TEST(others_are_left_alone)
 
 TEST(child_of_vfork)
 {
-	volatile int ret = -2;
+	static atomic_int ret = -2;
 	union addr a;
 	int l, c;
 	pid_t pid;
@@ -423,7 +423,7 @@ TEST(child_of_vfork)
 	talk(c, accept_one(l));
 }
 
-static volatile int handler_ret = -2;
+static atomic_int handler_ret = -2;
 static union addr handler_addr;
 static int handler_fd;
 

@@ -182,7 +182,7 @@ TEST(bind_errors)
 }
 
 /* AF_UNSPEC with the wildcard address passes for IPv4. */
-TEST_ON(bind_unspec_v4, 1u << TCP_V4 | 1u << DOOR1_V4 | 1u << DOOR2_V4 | 1u << DOOR3_V4)
+TEST_ON(bind_unspec_v4, BIT(TCP_V4) | BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4))
 {
 	union addr a;
 
@@ -285,7 +285,7 @@ TEST(client_port_is_free_again)
 }
 
 /* Family 27 in an address is taken, and never given back. */
-TEST_ON(family_27_in_addresses, 1u << DOOR1_V4)
+TEST_ON(family_27_in_addresses, BIT(DOOR1_V4))
 {
 	union addr a, x;
 	int l = sock(), c = sock(), s;

@@ -590,7 +590,7 @@ TEST(small_writes_one_way)
 		send_text(p.c, "b");
 		recv_text(p.s, "ab");
 	}
-	/* Nagle's algorithm against delayed acknowledgement: 40 ms each. */
+	/* Nagle's algorithm and delayed ACKs would make it 40 ms each. */
 	IN_RANGE(0, ktap_ms(5000), ktap_now() - start);
 }
 
@@ -741,12 +741,12 @@ TEST(io_half_bad_buffer)
 	recv_pattern(p.s, 100 - n, 6, n);
 }
 
-static volatile sig_atomic_t pipes;
+static atomic_int pipes;
 
 static void on_pipe(int sig)
 {
 	(void)sig;
-	pipes = pipes + 1;
+	pipes++;
 }
 
 TEST(epipe_and_sigpipe)

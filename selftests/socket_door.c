@@ -9,7 +9,7 @@
 
 #include "lib/variant.h"
 
-#define ON_V4	(1u << DOOR1_V4 | 1u << DOOR2_V4 | 1u << DOOR3_V4)
+#define ON_V4	(BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4))
 
 static int tcp_sock(void)
 {

@@ -57,6 +57,7 @@ class Uml:
     """User-Mode Linux: each guest is an ordinary process, its root the machine's own."""
     memory = '1G'
     boot_limit = 90
+    boots = 1
 
     def __init__(self, kernel_dir, smp):
         self.kernel = os.path.join(kernel_dir, 'linux')
@@ -101,6 +102,7 @@ class Qemu:
     """A stock kernel in an emulated (TCG) or, where that works, virtual (KVM) machine."""
     memory = '2G'
     boot_limit = 240
+    boots = 3       # the emulator can trip over a kernel that patches itself while booting
     trial_limit = 20
 
     def __init__(self, kernel_dir, smp, icount, cache):

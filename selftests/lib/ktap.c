@@ -377,7 +377,7 @@ int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 	for (pass = 0; pass < 2; pass++) {
 		for (t = tests; t; t = t->next) {
 			for (v = 0; v < nr; v++) {
-				if (!(t->variants & 1u << v) ||
+				if (!(t->variants & BIT(v)) ||
 				    !selected(test_patterns, nt, t->name) ||
 				    !selected(variant_patterns, nv, names[v]))
 					continue;

@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define BIT(n) (1u << (n))
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Exit status of a case. */

@@ -224,24 +224,24 @@ const char *host_addr(int family, const char *host)
 /* ------------------------------------------------------------------- pattern */
 
 /* splitmix64: a word of the stream from its number alone. */
-static inline uint64_t word_at(uint64_t key, uint64_t n)
+static inline __u64 word_at(__u64 key, __u64 n)
 {
-	uint64_t z = (key << 40) + (n + 1) * 0x9e3779b97f4a7c15ull;
+	__u64 z = (key << 40) + (n + 1) * 0x9e3779b97f4a7c15ull;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
 	return z ^ z >> 31;
 }
 
-static inline uint8_t byte_at(uint64_t key, uint64_t pos)
+static inline __u8 byte_at(__u64 key, __u64 pos)
 {
 	return word_at(key, pos / 8) >> pos % 8 * 8;
 }
 
-void pattern_fill(void *buf, size_t len, uint64_t key, uint64_t pos)
+void pattern_fill(void *buf, size_t len, __u64 key, __u64 pos)
 {
-	uint8_t *p = buf, *end = p + len;
-	uint64_t w;
+	__u8 *p = buf, *end = p + len;
+	__u64 w;
 
 	for (; p < end && pos % 8; pos++)
 		*p++ = byte_at(key, pos);
@@ -253,10 +253,10 @@ void pattern_fill(void *buf, size_t len, uint64_t key, uint64_t pos)
 		*p++ = byte_at(key, pos);
 }
 
-ssize_t pattern_check(const void *buf, size_t len, uint64_t key, uint64_t pos)
+ssize_t pattern_check(const void *buf, size_t len, __u64 key, __u64 pos)
 {
-	const uint8_t *p = buf, *end = p + len;
-	uint64_t w, is;
+	const __u8 *p = buf, *end = p + len;
+	__u64 w, is;
 
 	for (; p < end; p++, pos++) {
 		if (!(pos % 8)) {
@@ -270,12 +270,12 @@ ssize_t pattern_check(const void *buf, size_t len, uint64_t key, uint64_t pos)
 				break;
 		}
 		if (*p != byte_at(key, pos))
-			return p - (const uint8_t *)buf;
+			return p - (const __u8 *)buf;
 	}
 	return -1;
 }
 
-int send_pattern_(int fd, size_t len, uint64_t key, uint64_t pos)
+int send_pattern_(int fd, size_t len, __u64 key, __u64 pos)
 {
 	static __thread char buf[65536];
 	size_t n, i;
@@ -291,7 +291,7 @@ int send_pattern_(int fd, size_t len, uint64_t key, uint64_t pos)
 	return 0;
 }
 
-static void compare(const uint8_t *buf, size_t len, uint64_t key, uint64_t pos)
+static void compare(const __u8 *buf, size_t len, __u64 key, __u64 pos)
 {
 	ssize_t bad = pattern_check(buf, len, key, pos);
 
@@ -301,9 +301,9 @@ static void compare(const uint8_t *buf, size_t len, uint64_t key, uint64_t pos)
 		     byte_at(key, pos + bad), buf[bad]);
 }
 
-int recv_pattern_(int fd, size_t len, uint64_t key, uint64_t pos)
+int recv_pattern_(int fd, size_t len, __u64 key, __u64 pos)
 {
-	static __thread uint8_t buf[65536];
+	static __thread __u8 buf[65536];
 	ssize_t n;
 
 	while (len) {
@@ -318,10 +318,10 @@ int recv_pattern_(int fd, size_t len, uint64_t key, uint64_t pos)
 	return 0;
 }
 
-long long drain_(int fd, uint64_t key, uint64_t pos)
+long long drain_(int fd, __u64 key, __u64 pos)
 {
-	static __thread uint8_t buf[65536];
-	uint64_t start = pos;
+	static __thread __u8 buf[65536];
+	__u64 start = pos;
 	ssize_t n;
 
 	while ((n = OK(recv(fd, buf, sizeof(buf), 0)))) {

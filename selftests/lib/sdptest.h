@@ -12,7 +12,6 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -74,16 +73,16 @@ const char *host_addr(int family, const char *host);
 
 /* ------------------------------------------------------------------- pattern */
 
-void pattern_fill(void *buf, size_t len, uint64_t key, uint64_t pos);
+void pattern_fill(void *buf, size_t len, __u64 key, __u64 pos);
 /* Return: where it differs first, or -1. */
-ssize_t pattern_check(const void *buf, size_t len, uint64_t key, uint64_t pos);
+ssize_t pattern_check(const void *buf, size_t len, __u64 key, __u64 pos);
 
 /* Sends all; @pos is the position in the stream. */
-int send_pattern_(int fd, size_t len, uint64_t key, uint64_t pos);
+int send_pattern_(int fd, size_t len, __u64 key, __u64 pos);
 /* Receives exactly @len bytes and compares. */
-int recv_pattern_(int fd, size_t len, uint64_t key, uint64_t pos);
+int recv_pattern_(int fd, size_t len, __u64 key, __u64 pos);
 /* Receives until EOF; returns how many bytes came. */
-long long drain_(int fd, uint64_t key, uint64_t pos);
+long long drain_(int fd, __u64 key, __u64 pos);
 /* Receives a word of up to 255 bytes that must be @text. */
 int recv_text_(int fd, const char *text);
 int send_text_(int fd, const char *text);

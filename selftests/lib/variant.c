@@ -156,7 +156,7 @@ int pair_open_(struct pair *p)
 	return pair_finish(p);
 }
 
-long long fill_(int fd, uint64_t key)
+long long fill_(int fd, __u64 key)
 {
 	static char buf[16384];
 	bool waited = false;

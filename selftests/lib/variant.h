@@ -20,11 +20,11 @@ enum {
 };
 
 /* Sets of variants, for TEST_ON(). */
-#define ON_TCP		(1u << TCP_V4 | 1u << TCP_V6)
-#define ON_DOOR12	(1u << DOOR1_V4 | 1u << DOOR2_V4 | 1u << DOOR2_V6)
-#define ON_DOOR3	(1u << DOOR3_V4 | 1u << DOOR3_V6)
+#define ON_TCP		(BIT(TCP_V4) | BIT(TCP_V6))
+#define ON_DOOR12	(BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR2_V6))
+#define ON_DOOR3	(BIT(DOOR3_V4) | BIT(DOOR3_V6))
 #define ON_SDP		(ON_DOOR12 | ON_DOOR3)
-#define ON_V6		(1u << TCP_V6 | 1u << DOOR2_V6 | 1u << DOOR3_V6)
+#define ON_V6		(BIT(TCP_V6) | BIT(DOOR2_V6) | BIT(DOOR3_V6))
 
 extern const struct variant *variant;
 extern const char *const variant_names[NR_VARIANTS];
@@ -89,7 +89,7 @@ int pair_finish_(struct pair *p);
 #define pair_finish(p)	CALL(pair_finish_(p))
 
 /* Sends until the socket, made non-blocking for it, takes no more. */
-long long fill_(int fd, uint64_t key);
+long long fill_(int fd, __u64 key);
 #define fill(fd, key)	CALL(fill_(fd, key))
 
 /* Reset by the peer, as seen by this end. */

@@ -47,8 +47,8 @@
  * SDP_INFO (get): struct sdp_info.  Copies as much as the caller has room for
  *	and returns that size; the structure grows at its end only.  EINVAL if
  *	there is room for less than 8 bytes.  On a socket that has fallen back
- *	to TCP the module is not asked any more: ENOPROTOOPT then, and the
- *	reason is found in /proc/net/sdpstat and the trace point sdp_fallback.
+ *	to TCP the module is not asked any more: TCP's error for an unknown
+ *	level then (EOPNOTSUPP, with IPv6 ENOPROTOOPT), and the reason is found in /proc/net/sdpstat and the trace point sdp_fallback.
  * SDP_FALLBACK (get, set): int, 1 if connect() may go by TCP and plain TCP
  *	clients are accepted, 0 if not.  Default: net.sdp.fallback for the
  *	first two ways to a socket, 1 for the third.  EINVAL for other values,

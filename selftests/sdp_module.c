@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading and unloading the module, and devices that come and go, with sockets
+ * in every state.  Needs root and the module's file: SDP_MODULE, or the rig's.
+ * The RDMA device is soft-RoCE, which "rdma link" makes and removes: rxe0 on
+ * SDP_NETDEV.  Ends with module and device as they were.
+ */
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "lib/variant.h"
+
+#define MODULE "af_sdp"
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, MODULE, O_NONBLOCK);
+}
+
+static int load(void)
+{
+	const char *path = getenv("SDP_MODULE") ?: "/run/rig/modules/af_sdp.ko";
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -1;
+	ret = syscall(SYS_finit_module, fd, "", 0);
+	close(fd);
+	return ret;
+}
+
+static bool loaded(void)
+{
+	return !access("/proc/net/sdpstat", F_OK);
+}
+
+static bool have_device(void)
+{
+	return !access("/sys/class/infiniband/rxe0", F_OK);
+}
+
+static void add_device(void)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "rdma link add rxe0 type rxe netdev %s",
+		 getenv("SDP_NETDEV") ?: "eth0");
+	EQ(0, system(line));
+}
+
+static void remove_device(void)
+{
+	EQ(0, system("rdma link delete rxe0"));
+}
+
+/* What the case before has left behind is put right. */
+static void choose(unsigned int n)
+{
+	if (!loaded())
+		OK(load());
+	if (!have_device())
+		add_device();
+	variant_choose(n);
+}
+
+/* As seen from outside a socket: it cannot go, and nothing happens to it. */
+static int must_stay_(void)
+{
+	FAILS(EAGAIN, unload());
+	return 0;
+}
+
+#define must_stay() CALL(must_stay_())
+
+static int must_go_(void)
+{
+	EVENTUALLY(0, unload());
+	OK(load());
+	return 0;
+}
+
+#define must_go() CALL(must_go_())
+
+TEST_ON(unload_unused, ON_SDP)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		must_go();
+	close(sock());
+	must_go();
+	FAILS(EEXIST, load());
+}
+
+TEST_ON(unload_with_sockets, ON_SDP)
+{
+	struct pair p;
+	union addr a;
+	int fd;
+
+	fd = sock();
+	must_stay();
+	here(&a, 0);
+	OK(bind_to(fd, &a));
+	must_stay();
+	OK(listen(fd, 4));
+	must_stay();
+	close(fd);
+	must_go();
+
+	nobody(&a);
+	fd = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(fd, &a));
+	must_stay();
+	close(fd);
+
+	pair_open(&p);
+	must_stay();
+	close(p.l);
+	must_stay();
+	close(p.c);
+	must_stay();
+	expect_eof(p.s);
+	must_stay();
+	close(p.s);
+	/* Their ends may take a moment to be over. */
+	must_go();
+	pair_open(&p);
+	send_text(p.c, "works");
+	recv_text(p.s, "works");
+}
+
+/* Data under way when everything is closed still arrives, then the module goes. */
+TEST_ON(unload_after_data, ON_SDP)
+{
+	struct task t = { .run = task_drain };
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.s;
+	task_start(&t);
+	send_pattern(p.c, 1000000, 1, 0);
+	close(p.c);
+	EQ(1000000, task_join(&t));
+	close(p.s);
+	close(p.l);
+	must_go();
+}
+
+/* A connection that was not accepted goes with its listener. */
+TEST_ON(unload_after_queue, ON_SDP)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock();
+
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	close(l);
+	close(c);
+	must_go();
+}
+
+/* Fallen back, a socket is TCP's, and survives the module. */
+TEST_ON(unload_with_fallen_back, ON_DOOR3)
+{
+	int l = OK(socket(variant->family, SOCK_STREAM, 0)), c = sock(), s;
+	union addr a;
+
+	here(&a, 0);
+	OK(bind_to(l, &a));
+	OK(listen(l, 4));
+	OK(name_of(l, &a));
+	OK(connect_to(c, &a));
+	s = OK(accept(l, NULL, NULL));
+	send_text(c, "before");
+	recv_text(s, "before");
+	EVENTUALLY(0, unload());
+	send_text(c, "after");
+	recv_text(s, "after");
+	OK(load());
+	send_text(s, "again");
+	recv_text(c, "again");
+	close(s);
+	expect_eof(c);
+}
+
+/* So is a plain TCP child of a listener of ours. */
+TEST_ON(unload_with_tcp_child, ON_DOOR3)
+{
+	int tcp = OK(socket(variant->family, SOCK_STREAM, 0)), l, s;
+	union addr a;
+
+	l = listener(&a, 4);
+	OK(connect_to(tcp, &a));
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	close(l);
+	EVENTUALLY(0, unload());
+	send_text(tcp, "hello");
+	recv_text(s, "hello");
+	OK(load());
+}
+
+/* Without the module, what the doors say. */
+TEST_ON(without_module, ON_SDP)
+{
+	int fd;
+
+	OK(unload());
+	EQ(-1, door_socket(variant->door, variant->family, 0));
+	switch (variant->door) {
+	case DOOR1:
+		EQ(EAFNOSUPPORT, errno);
+		break;
+	case DOOR2:
+		EQ(EPROTONOSUPPORT, errno);
+		break;
+	default:
+		EQ(ENOENT, errno);
+	}
+	OK(load());
+	fd = sock();
+	must_stay();
+	close(fd);
+}
+
+/*
+ * Programs that come and go while somebody unloads and loads: an attempt is
+ * refused or succeeds, and no program sees anything but an error.
+ */
+TEST_LIMIT(unload_under_traffic, ON_SDP, 60)
+{
+	long long end = ktap_now() + 3000;
+	int gone = 0, stayed = 0, i;
+	pid_t pid[3];
+
+	for (i = 0; i < 3; i++) {
+		pid[i] = OK(fork());
+		while (!pid[i]) {
+			int l, c, s;
+			union addr a;
+			char x;
+
+			if (ktap_now() > end)
+				_exit(0);
+			l = door_socket(variant->door, variant->family, 0);
+			c = door_socket(variant->door, variant->family, SOCK_NONBLOCK);
+			here(&a, 0);
+			if (l >= 0 && c >= 0 && !bind_to(l, &a) && !listen(l, 4) &&
+			    !name_of(l, &a)) {
+				connect_to(c, &a);
+				if (ktap_now() & 1 && poll_one(l, POLLIN, 1000)) {
+					s = accept(l, NULL, NULL);
+					send(s, "x", 1, MSG_NOSIGNAL);
+					if (ktap_now() & 1)
+						recv(c, &x, 1, 0);
+					close(s);
+				}
+			}
+			close(l);
+			close(c);
+			/* a gap in which the module may go */
+			usleep(ktap_now() % 7 * 1000);
+		}
+	}
+	while (ktap_now() < end) {
+		if (!unload()) {
+			gone++;
+			OK(load());
+		} else {
+			stayed++;
+			usleep(500);
+		}
+	}
+	for (i = 0; i < 3; i++)
+		CHILD_OK(pid[i]);
+	ktap_note("unloaded %d times, refused %d times", gone, stayed);
+	must_go();
+}
+
+/* ------------------------------------------------------------------- devices */
+
+TEST_ON(device_gone, ON_SDP)
+{
+	char buf[16];
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+	struct pair p;
+	int c, s;
+
+	pair_open(&p);
+	t.fd = p.c;
+	task_start(&t);
+	CHECK(!t.done);
+	remove_device();
+	/* Its connections end, and nothing else. */
+	EQ(-1, task_join(&t));
+	if (errno != ECONNRESET && errno != ENETRESET && errno != ENODEV)
+		FAIL("recv: %s", ktap_errno(errno));
+	await(p.s, POLLHUP);
+	FAILS(EPIPE, send(p.c, "x", 1, MSG_NOSIGNAL));
+	FAILS(EAGAIN, (nonblock(p.l, true), accept(p.l, NULL, NULL)));
+
+	c = sock();
+	if (variant->door == DOOR3) {
+		OK(connect_to(c, &p.addr));
+		await(p.l, POLLIN);
+		s = OK(accept(p.l, NULL, NULL));
+		EQ(-1, transport(c));
+		send_text(c, "by TCP");
+		recv_text(s, "by TCP");
+	} else {
+		FAILS(ENETUNREACH, connect_to(c, &p.addr));
+	}
+	/* A device that comes back serves the listener that was there before. */
+	add_device();
+	close(c);
+	EVENTUALLY(SDP_TRANSPORT_IB, (close(c), c = sock(),
+				      connect_to(c, &p.addr) ? -1 : transport(c)));
+	close(p.c);
+	close(p.s);
+}
+
+TEST_ON(device_gone_while_sending, ON_SDP)
+{
+	struct task t[2] = {
+		{ .run = task_send, .len = 64 << 20 }, { .run = task_recv, .len = 64 << 20 },
+	};
+	struct pair p;
+
+	t[0].buf = calloc(1, t[0].len);
+	t[1].buf = calloc(1, t[1].len);
+	t[1].flags = MSG_WAITALL;
+	pair_open(&p);
+	t[0].fd = p.c;
+	t[1].fd = p.s;
+	task_start(&t[1]);
+	task_start(&t[0]);
+	remove_device();
+	task_join(&t[0]);
+	task_join(&t[1]);
+	if (t[0].ret == (long long)t[0].len && t[1].ret != t[0].ret)
+		ktap_note("all sent, %lld received", t[1].ret);
+	await(p.c, POLLHUP);
+	await(p.s, POLLHUP);
+}
+
+TEST_ON(device_gone_while_connecting, ON_SDP)
+{
+	union addr a;
+	int c = sock_flags(SOCK_NONBLOCK);
+
+	nobody(&a);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	remove_device();
+	close(c);
+	add_device();
+}
+
+TEST_ON(device_gone_with_queue, ON_SDP)
+{
+	union addr a;
+	int l = listener(&a, 4), c = sock(), s;
+	char x;
+
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	await(l, POLLIN);
+	remove_device();
+	await(c, POLLHUP);
+	/* What waits there is given out as a dead connection, or not at all. */
+	nonblock(l, true);
+	s = accept(l, NULL, NULL);
+	if (s >= 0)
+		IN_RANGE(-1, 0, recv(s, &x, 1, 0));
+	else if (errno != EAGAIN && errno != ECONNABORTED)
+		FAIL("accept: %s", ktap_errno(errno));
+}
+
+/* Module and device at once. */
+TEST_ON(device_gone_then_unload, ON_SDP)
+{
+	struct pair p;
+
+	pair_open(&p);
+	remove_device();
+	must_stay();
+	close(p.c);
+	close(p.s);
+	close(p.l);
+	must_go();
+	add_device();
+	EVENTUALLY(0, (p.c = sock(), p.l = listener(&p.addr, 4),
+		       connect_to(p.c, &p.addr)));
+	must_be_sdp(p.c);
+}
+
+int main(int argc, char **argv)
+{
+	int ret;
+
+	variant_init();
+	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, choose);
+	if (!loaded())
+		OK(load());
+	if (!have_device())
+		add_device();
+	variant_exit();
+	return ret;
+}
