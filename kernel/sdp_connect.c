@@ -305,7 +305,29 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 	return -EINPROGRESS;
 }
 
-/* What connect() does under the socket lock; -ENOSYS: TCP is to do it. */
+int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
+			   int len)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)uaddr;
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+
+	if (len < (int)sizeof(sin6->sin6_family))
+		return len;
+	if (sin6->sin6_family == AF_INET_SDP)
+		sin6->sin6_family = AF_INET;
+	if (!ssk || !ssk->historic || sin6->sin6_family != AF_INET6 ||
+	    len < SIN6_LEN_RFC2133)
+		return len;
+	if (ipv6_addr_v4mapped(&sin6->sin6_addr))
+		sin.sin_addr.s_addr = sin6->sin6_addr.s6_addr32[3];
+	else if (!ipv6_addr_any(&sin6->sin6_addr))
+		return len;		/* TCP says EAFNOSUPPORT */
+	sin.sin_port = sin6->sin6_port;
+	memcpy(uaddr, &sin, sizeof(sin));
+	return sizeof(sin);
+}
+
+/* What connect() does under the socket lock; -ENOIOCTLCMD: TCP is to do it. */
 static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 			 sdp_sockaddr *uaddr, int len, int flags)
 {
@@ -316,8 +338,6 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 
 	if (len < sizeof(addr->sa_family))
 		return -EINVAL;
-	if (addr->sa_family == AF_INET_SDP)
-		addr->sa_family = AF_INET;
 	if (addr->sa_family == AF_UNSPEC) {
 		if (ssk->conn) {
 			if (ssk->mode == SDP_SK_CONNECTING)
@@ -325,7 +345,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 			sdp_connect_abort(sk, ssk, false);
 			sdp_connect_undo_names(sk);
 		}
-		return -ENOSYS;
+		return -ENOIOCTLCMD;
 	}
 	switch (ssk->mode) {
 	case SDP_SK_CONNECTED:
@@ -333,7 +353,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		sock->state = SS_CONNECTED;
 		return err;
 	case SDP_SK_DETACHED:
-		return -ENOSYS;
+		return -ENOIOCTLCMD;
 	case SDP_SK_CONNECTING:
 		err = -EALREADY;
 		break;
@@ -341,7 +361,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		if (sk->sk_state != TCP_CLOSE ||
 		    sock->state != SS_UNCONNECTED ||
 		    !sdp_connect_understands(sk, addr, len))
-			return -ENOSYS;
+			return -ENOIOCTLCMD;
 		err = sdp_connect_begin(sk, sock, ssk, uaddr, len);
 		if (err != -EINPROGRESS)
 			return err;
@@ -365,7 +385,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	/* Fallen back at once: TCP's connect() would say EALREADY. */
 	if (ssk->mode == SDP_SK_DETACHED && !timeo && !sk->sk_err)
 		return err;
-	return -ENOSYS;	/* fallen back: TCP waits; failed: it reports */
+	return -ENOIOCTLCMD;	/* fallen back: TCP waits; failed: it reports */
 }
 
 int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
@@ -373,17 +393,18 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 {
 	struct sock *sk = sock->sk;
 	struct sdp_sk *ssk;
-	int err = -ENOSYS;
+	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
 	if (ssk) {
+		addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len);
 		lock_sock(sk);
 		err = __sdp_connect(sock, ssk, uaddr, addr_len, flags);
 		release_sock(sk);
 		sdp_ulp_put(ssk);
 	}
-	if (err == -ENOSYS)
+	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, connect, sock, uaddr, addr_len, flags);
 	sdp_ulp_leave();
 	return err;

@@ -21,6 +21,21 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 		int flags);
 
 /**
+ * sdp_connect_plain_addr() - an address as TCP knows it
+ * @ssk: ours, or NULL
+ * @uaddr: of bind() or connect(), in kernel memory; rewritten in place
+ * @len: its size in bytes
+ *
+ * Family 27 becomes AF_INET.  On a socket of family 27, which has one name for
+ * both kinds of address, "::" and v4-mapped addresses become IPv4 ones.
+ *
+ * Context: process.
+ * Return: the size in bytes of what @uaddr is now.
+ */
+int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
+			   int len);
+
+/**
  * sdp_connect_decide() - the worker: SDP, TCP, or an error
  * @work: of a struct sdp_sk
  *

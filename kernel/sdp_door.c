@@ -82,7 +82,12 @@ static int sdp_door_create(struct net *net, struct socket *sock, int protocol,
 	sock->ops = sdp_ulp_tcp(sk);
 	sock->state = SS_UNCONNECTED;
 	err = sdp_ulp_attach(sk, sock);
-	if (err) {
+	if (!err) {
+		struct sdp_sk *ssk = sdp_ulp_get(sk);
+
+		ssk->historic = true;
+		sdp_ulp_put(ssk);
+	} else {
 		/* __sock_create() forgets the sock when we fail. */
 		sdp_ulp_tcp(sk)->release(sock);
 		sock->sk = NULL;

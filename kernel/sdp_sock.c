@@ -136,7 +136,7 @@ static int sdp_sock_send(struct sock *sk, struct sdp_conn *conn,
 }
 
 /* A reference to the connection if SDP carries the stream.  Locked on return
- * in any case; *@err is -ENOSYS if TCP should answer.
+ * in any case; *@err is -ENOIOCTLCMD if TCP should answer.
  */
 static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 				       long timeo, int *err)
@@ -149,7 +149,7 @@ static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 		return NULL;
 	conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
 	if (!conn) {
-		*err = -ENOSYS;
+		*err = -ENOIOCTLCMD;
 		return NULL;
 	}
 	sdp_conn_enter(sdp_conn_get(conn));
@@ -168,7 +168,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	int flags = msg->msg_flags;
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
-	int err = -ENOSYS;
+	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
@@ -187,7 +187,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 			sdp_sock_end(conn);
 	}
 	sdp_ulp_put(ssk);
-	if (err == -ENOSYS)
+	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, sendmsg, sock, msg, len);
 	sdp_ulp_leave();
 	return err;
@@ -262,7 +262,7 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	struct sock *sk = sock->sk;
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
-	int err = -ENOSYS;
+	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
@@ -282,7 +282,7 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		}
 	}
 	sdp_ulp_put(ssk);
-	if (err == -ENOSYS)
+	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, recvmsg, sock, msg, len, flags);
 	sdp_ulp_leave();
 	return err;
@@ -412,7 +412,7 @@ static int sdp_shutdown(struct socket *sock, int how)
 {
 	struct sock *sk = sock->sk;
 	struct sdp_sk *ssk;
-	int err = -ENOSYS;
+	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
@@ -443,7 +443,7 @@ static int sdp_shutdown(struct socket *sock, int how)
 		}
 		release_sock(sk);
 	}
-	if (err == -ENOSYS)
+	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, shutdown, sock, how);
 	if (ssk && ssk->port && sk->sk_state != TCP_LISTEN)
 		sdp_listen_stop(ssk);
@@ -576,15 +576,12 @@ static int sdp_release(struct socket *sock)
 
 static int sdp_bind(struct socket *sock, sdp_sockaddr *uaddr, int addr_len)
 {
-	struct sockaddr *addr = (struct sockaddr *)uaddr;
 	struct sdp_sk *ssk;
 	int err;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sock->sk);
-	if (addr_len >= (int)sizeof(addr->sa_family) &&
-	    addr->sa_family == AF_INET_SDP)
-		addr->sa_family = AF_INET;
+	addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len);
 	/* TCP knows it by sk_state; a child of ours has no port of its own. */
 	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
 		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))

@@ -159,7 +159,6 @@ void ktap_leave(void);
 #define EQ(exp, act) ({							\
 	long long eq_exp = (exp), eq_act;				\
 	AT();								\
-	errno = 0;							\
 	eq_act = (act);							\
 	if (eq_exp != eq_act)						\
 		FAIL("%s: expected %lld, got %lld%s%s", #act, eq_exp,	\

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+# For people.  Kbuild speaks to the kernel; this file to you.
+#
+#   make demo           two guests, an unmodified iperf3 between them over SDP
+#   make check          all tests that fit half an hour
+#   make check-all      those and the long ones
+#   make                the module for the running kernel, and the tools
+#   make KDIR=DIR       the module for the kernel whose build tree is DIR
+#   make install        on a real host, as root
+KDIR ?= /lib/modules/$(shell uname -r)/build
+KVER ?= $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null || uname -r)
+O ?= $(CURDIR)/build
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: all module tools install uninstall demo check check-all clean
+
+all: module tools
+
+# Built in a copy: the objects of two kernels never mix, the tree stays clean.
+module:
+	@test -d $(KDIR) || { echo "No kernel build tree at $(KDIR): install linux-headers-$$(uname -r), or say make KDIR=..." >&2; exit 1; }
+	mkdir -p $(O)/module/$(KVER)
+	cp -r -u Kbuild kernel uapi $(O)/module/$(KVER)/
+	$(MAKE) -C $(KDIR) M=$(O)/module/$(KVER) modules
+
+tools:
+	$(MAKE) -C userspace O=$(O)/userspace PREFIX=$(PREFIX)
+
+install: all
+	install -D -m 644 $(O)/module/$(KVER)/af_sdp.ko $(DESTDIR)/lib/modules/$(KVER)/updates/af_sdp.ko
+	$(if $(DESTDIR),,depmod $(KVER))
+	$(MAKE) -C userspace O=$(O)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
+	install -D -m 644 uapi/linux/sdp.h $(DESTDIR)$(PREFIX)/include/linux/sdp.h
+
+uninstall:
+	rm -f $(DESTDIR)/lib/modules/$(KVER)/updates/af_sdp.ko
+	rm -f $(DESTDIR)$(PREFIX)/include/linux/sdp.h $(DESTDIR)$(PREFIX)/bin/sdp_run
+	rm -f $(DESTDIR)$(PREFIX)/bin/sdpstat $(DESTDIR)$(PREFIX)/lib/libsdp_preload.so
+	$(if $(DESTDIR),,depmod $(KVER))
+
+demo check check-all:
+	@scripts/$@
+
+clean:
+	rm -rf $(O)

@@ -1,0 +1,243 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The preload library, the launcher and sdpstat: selftests/preload.sh
+. "$(dirname "$0")/lib/ktap.sh"
+
+module=${SDP_MODULE:-/run/rig/modules/af_sdp.ko}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# expect STATUS COMMAND...: standard error goes to $dir/err
+expect() {
+	local want=$1 status=0
+
+	shift
+	"$@" >"$dir/out" 2>"$dir/err" || status=$?
+	[ $status = "$want" ] || {
+		cat "$dir/out" "$dir/err"
+		why "expected exit status $want, got $status: $*"
+	}
+}
+
+says() { # TEXT, in standard error
+	grep -qF -e "$1" "$dir/err" || { cat "$dir/err"; why "did not say \"$1\""; }
+}
+
+silent() {
+	[ ! -s "$dir/err" ] || { cat "$dir/err"; why "said something"; }
+}
+
+cases() { # MODE: the cases of sdp_preload, each in its own line
+	SDP_PRELOAD=$1 "$run" "$bin/sdp_preload" 2>&1 || return
+}
+
+unload() {
+	# What earlier cases closed may take a moment to be over.
+	until_true rmmod af_sdp
+}
+
+without_module() { # COMMAND...
+	local status=0
+
+	unload
+	( "$@" ) || status=$?
+	insmod "$module"
+	return $status
+}
+
+passes_status() {
+	expect 7 "$run" sh -c 'exit 7'
+	silent
+	expect 0 "$run" true
+	expect 143 "$run" sh -c 'kill $$; sleep 5'
+}
+
+options() {
+	expect 0 "$run" --help
+	grep -q Usage "$dir/out"
+	expect 0 "$run" --version
+	expect 125 "$run"
+	expect 125 "$run" --nonesuch true
+	expect 0 "$run" echo --require -x
+	[ "$(cat "$dir/out")" = "--require -x" ]
+}
+
+program_missing() {
+	expect 127 "$run" nonesuch-program
+	says "not found"
+	expect 127 "$run" ./nonesuch-program
+	expect 126 "$run" /etc/passwd
+	says "not executable"
+	expect 126 "$run" /tmp
+	printf '#!/nonesuch/interpreter\n' >"$dir/script"
+	chmod +x "$dir/script"
+	expect 126 "$run" "$dir/script"
+	says "interpreter is missing"
+}
+
+scripts() {
+	printf '#!/bin/sh\necho script "$@"\n' >"$dir/script"
+	chmod +x "$dir/script"
+	expect 0 "$run" "$dir/script" one two
+	[ "$(cat "$dir/out")" = "script one two" ]
+	silent
+	printf 'echo no first line\n' >"$dir/script"
+	expect 0 "$run" "$dir/script"
+}
+
+warns_static() {
+	expect 0 "$run" busybox true
+	says "statically linked"
+}
+
+warns_setuid() {
+	cp /bin/true "$dir/suid"
+	chmod 755 "$dir"
+	chown 1 "$dir/suid"
+	chmod 4755 "$dir/suid"
+	expect 0 "$run" "$dir/suid"
+	says "setuid"
+}
+
+environment() {
+	LD_PRELOAD=libc.so.6 expect 0 "$run" sh -c 'echo $LD_PRELOAD $SDP_PRELOAD'
+	[ "$(cat "$dir/out")" = "$(readlink -f "$tools/libsdp_preload.so"):libc.so.6" ] ||
+		why "LD_PRELOAD is $(cat "$dir/out")"
+	expect 0 "$run" "$run" sh -c 'echo $LD_PRELOAD'
+	[ "$(cat "$dir/out")" = "$(readlink -f "$tools/libsdp_preload.so")" ] ||
+		why "LD_PRELOAD is $(cat "$dir/out")"
+	expect 0 "$run" --require sh -c 'echo $SDP_PRELOAD'
+	[ "$(cat "$dir/out")" = require ]
+	SDP_PRELOAD=nonsense expect 0 "$run" true
+	says "neither off nor require"
+}
+
+library_missing() {
+	cp "$run" "$dir/sdp_run"
+	if [ -e /usr/local/lib/libsdp_preload.so ]; then
+		return
+	fi
+	expect 125 "$dir/sdp_run" true
+	says "libsdp_preload.so is missing"
+	SDP_PRELOAD_LIB=$dir/none expect 125 "$run" true
+	says "no such library"
+	SDP_PRELOAD_LIB=$tools/libsdp_preload.so expect 0 "$dir/sdp_run" true
+	# installed: bin and lib side by side
+	mkdir -p "$dir/bin" "$dir/lib"
+	cp "$run" "$dir/bin"
+	cp "$tools/libsdp_preload.so" "$dir/lib"
+	expect 0 "$dir/bin/sdp_run" true
+	silent
+}
+
+module_missing() {
+	expect 0 "$run" true
+	says "af_sdp is not loaded"
+	SDP_PRELOAD=off expect 0 "$run" true
+	silent
+	expect 125 "$run" --require true
+	says "af_sdp is not loaded"
+	# Loaded by hand, without the launcher: one message, however many attempts.
+	LD_PRELOAD=$tools/libsdp_preload.so SDP_PRELOAD=require \
+		expect 1 bash -c "exec 3<>/dev/tcp/$own/9 || exec 3<>/dev/tcp/$own/9"
+	says "af_sdp is not loaded"
+	[ "$(grep -c libsdp_preload: "$dir/err")" = 1 ] || why "said more than once"
+	grep -q "Network is unreachable" "$dir/err"
+	expect 1 "$tools/sdpstat"
+	says "not loaded"
+	expect 1 "$tools/sdpstat" -s
+	says "not loaded"
+}
+
+no_pollution() {
+	# Programs that know nothing of sockets, and many of them.
+	expect 0 "$run" sh -c 'for i in 1 2 3 4 5 6 7 8; do ls /; date; done'
+	silent
+}
+
+interposes_two() {
+	[ "$(nm -D --defined-only "$tools/libsdp_preload.so" | awk '{ print $3 }' | xargs)" = \
+		"connect listen" ]
+}
+
+sdpstat_options() {
+	expect 0 "$tools/sdpstat" --help
+	expect 0 "$tools/sdpstat" --version
+	expect 2 "$tools/sdpstat" --nonesuch
+	expect 2 "$tools/sdpstat" word
+	expect 1 "$tools/sdpstat" -i nonsense
+}
+
+sdpstat_counters() {
+	expect 0 "$tools/sdpstat" -s
+	[ "$(awk '{ print $1, $2 }' "$dir/out")" = "$(awk '{ print $1, $2 }' /proc/net/sdpstat)" ]
+	expect 0 "$tools/sdpstat" -s --json
+	python3 -m json.tool "$dir/out" >/dev/null
+	expect 0 "$tools/sdpstat" -i 0.1 2
+	[ "$(grep -c '^in 0' "$dir/out")" = 2 ]
+	expect 0 "$tools/sdpstat" -i 0.1 1 --json
+	python3 -m json.tool "$dir/out" >/dev/null
+}
+
+# A stream that runs meanwhile is listed with its process, on both sides.
+sdpstat_sockets() {
+	local pid
+
+	"$bin/sdp_stream" --self --proto door1 --port 9833 --bytes 100g --limit 60 \
+		>/dev/null &
+	pid=$!
+	trap 'kill $pid' EXIT
+	until_true sh -c "'$tools/sdpstat' | grep -q ESTABLISHED"
+	expect 0 "$tools/sdpstat" -l
+	grep -E "^LISTEN .*:9833 .*sdp_stream/" "$dir/out"
+	[ "$(wc -l <"$dir/out")" = 2 ]
+	expect 0 "$tools/sdpstat" -n
+	[ "$(grep -c ESTABLISHED "$dir/out")" = 2 ]
+	grep -E "^ESTABLISHED .*$own:9833 +$own:[0-9]+ +combined/combined +none +[0-9]+ +rxe0 +sdp_stream/" \
+		"$dir/out"
+	grep -E "^ESTABLISHED .*$own:[0-9]+ +$own:9833 .*sdp_stream/$pid\$" "$dir/out"
+	expect 0 "$tools/sdpstat" -a
+	[ "$(wc -l <"$dir/out")" = 4 ]
+	expect 0 "$tools/sdpstat" -a --json
+	python3 - "$dir/out" <<-END
+		import json, sys
+		a = json.load(open(sys.argv[1]))
+		assert len(a) == 3, a
+		l = [s for s in a if s['state'] == 'LISTEN'][0]
+		assert l['local_port'] == 9833 and l['backlog'] == 64, l
+		c = [s for s in a if s['state'] == 'ESTABLISHED']
+		assert len(c) == 2 and all(s['transport'] == 'ib' for s in c), c
+		assert {s['qp_num'] for s in c} == {s['peer_qp_num'] for s in c}, c
+		assert all(s['inode'] and s['processes'][0]['name'] == 'sdp_stream' for s in c), c
+	END
+	kill $pid
+	trap - EXIT
+	until_true sh -c "! '$tools/sdpstat' | grep -q ESTABLISHED"
+}
+
+case ${SDP_HOST:-h1} in
+h1)	own=${SDP_ADDR4:-10.9.0.1} ;;
+*)	own=${SDP_ADDR4:-10.9.0.2} ;;
+esac
+
+begin
+check run.exit_status passes_status
+check run.options options
+check run.program_missing program_missing
+check run.scripts scripts
+check run.warns_of_static_programs warns_static
+check run.warns_of_setuid_programs warns_setuid
+check run.environment environment
+check run.library_missing library_missing
+check run.module_missing without_module module_missing
+check library.interposes_two_functions interposes_two
+check library.no_pollution no_pollution
+for mode in on off require; do
+	check "library.cases.$mode" cases $mode
+	check "library.cases_without_module.$mode" without_module \
+		env SDP_PRELOAD=$mode LD_PRELOAD="$tools/libsdp_preload.so" "$bin/sdp_preload"
+done
+check sdpstat.options sdpstat_options
+check sdpstat.counters sdpstat_counters
+check sdpstat.sockets sdpstat_sockets
+finish

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# All socket tests, inside a guest of two hosts:
+#
+#	make -C selftests; make -C userspace
+#	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
+#
+# SUITE: socket, pair, stream, preload, programs, module (default: all that
+# the number of hosts allows).  "full" moves gigabytes.  Output is KTAP, suite
+# by suite; the last line is "N passed, N failed".
+#
+# SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
+# SDP_KERNEL); SDP_STREAM_BYTES: what each case of the stream suite moves.
+
+cd "$(dirname "$(readlink -f "$0")")" || exit
+how=quick
+case ${1:-} in
+quick|full)
+	how=$1
+	shift ;;
+esac
+case ${SDP_KERNEL:-} in
+6.1|6.12)	default_factor=8 ;;
+uml-debug)	default_factor=4 ;;
+*)		default_factor=1 ;;
+esac
+export SDP_TIME_FACTOR=${SDP_TIME_FACTOR:-$default_factor}
+
+suites=${*:-}
+if [ -z "$suites" ]; then
+	suites="socket stream preload module"
+	if command -v on >/dev/null && on h2 true 2>/dev/null; then
+		suites="socket pair stream preload programs module"
+	else
+		echo "# one host: pair and programs are left out"
+	fi
+fi
+
+if [ $how = full ]; then
+	stream_args="${SDP_STREAM_BYTES:-1g} 1 2"
+else
+	stream_args="${SDP_STREAM_BYTES:-16m} 1"
+fi
+bin=${SDP_SELFTESTS:-../build/selftests}
+passed=0 failed=0
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+suite() { # NAME COMMAND...
+	local name=$1 status p f start=$SECONDS
+
+	shift
+	echo "# suite $name: $*"
+	"$@" | tee "$out"
+	status=${PIPESTATUS[0]}
+	p=$(grep -c '^ok ' "$out")
+	f=$(grep -c '^not ok ' "$out")
+	# It ended early, or says so itself: that is a failure, if no case was.
+	if [ "$status" != 0 ] && [ "$f" = 0 ]; then
+		echo "not ok - suite $name ended with status $status"
+		f=1
+	elif ! grep -q '^# Totals' "$out"; then
+		echo "not ok - suite $name ended before its end"
+		f=$((f + 1))
+	fi
+	echo "# suite $name: $p passed, $f failed, $((SECONDS - start)) s"
+	passed=$((passed + p)) failed=$((failed + f))
+}
+
+# shellcheck disable=SC2086 # stream_args
+for s in $suites; do
+	case $s in
+	socket)		suite socket "$bin/sdp_socket" ;;
+	pair)		suite pair ./pair.sh ;;
+	stream)		suite stream ./stream.sh $stream_args ;;
+	preload)	suite preload ./preload.sh ;;
+	programs)	suite programs ./programs.sh ;;
+	module)		suite module "$bin/sdp_module" ;;
+	*)		echo "not ok - no suite $s"; failed=$((failed + 1)) ;;
+	esac
+done
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
