@@ -266,7 +266,7 @@ void sdp_ulp_exit(void)
 	tcp_unregister_ulp(&sdp_ulp);
 	synchronize_rcu_tasks();
 	while (sdp_ulp_calls())
-		msleep(10);
+		msleep(20);
 	destroy_workqueue(sdp_ulp_wq);
 	synchronize_rcu_tasks();
 	rcu_barrier();		/* sdp_ulp_free() */

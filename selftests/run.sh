@@ -10,7 +10,8 @@
 # by suite; the last line is "N passed, N failed".
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
-# SDP_KERNEL); SDP_STREAM_BYTES: what each case of the stream suite moves.
+# SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
+# suite moves in each direction.
 
 cd "$(dirname "$(readlink -f "$0")")" || exit
 how=quick
@@ -37,7 +38,7 @@ if [ -z "$suites" ]; then
 fi
 
 if [ $how = full ]; then
-	stream_args="${SDP_STREAM_BYTES:-1g} 1 2"
+	stream_args="${SDP_STREAM_BYTES:-256m} 1 2"
 else
 	stream_args="${SDP_STREAM_BYTES:-16m} 1"
 fi

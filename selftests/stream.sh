@@ -1,29 +1,43 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Integrity between two hosts (or of one with itself), every byte compared:
-# selftests/stream.sh [BYTES [SEED...]]: for each connection and direction.
+#
+#	selftests/stream.sh [BYTES [SEED...]]	all cases; BYTES for each connection
+#						and direction (default 16m)
+#	selftests/stream.sh --OPTION...		one case with these options of sdp_stream
 . "$(dirname "$0")/lib/ktap.sh"
 
-bytes=${1:-16m}
-shift
-begin
-
 transfer() { # OPTION...
-	"$bin/sdp_stream" --self "$@" || return 1
+	"$bin/sdp_stream" --self "$@"
 }
 
 between() { # OPTION...: the same on both sides
-	local server
+	local server status=0
 
 	on h2 "$bin/sdp_stream" --server "$@" &
 	server=$!
 	# The client tries again while nobody listens yet.
-	"$bin/sdp_stream" --client "$@"
-	wait $server
+	"$bin/sdp_stream" --client "$@" || {
+		status=$?
+		# The server has said why by now, or is waiting for ever.
+		sleep 1
+		kill $server 2>/dev/null
+	}
+	wait $server || status=$?
+	return $status
 }
 
 one=transfer
 two_hosts && one=between
+begin
+case ${1:-} in
+--*)
+	check "stream $*" $one "$@"
+	finish ;;
+esac
+
+bytes=${1:-16m}
+shift
 for seed in "${@:-1}"; do
 	for proto in tcp door1 door2 door3; do
 		set -- --proto "$proto" --seed "$seed" --bytes "$bytes"
@@ -32,6 +46,9 @@ for seed in "${@:-1}"; do
 			check "stream.$proto.v6.seed$seed" $one "$@" -6 --conns 3 --both
 		check "stream.$proto.one_way.seed$seed" $one "$@" --conns 1
 		check "stream.$proto.tiny.seed$seed" $one "$@" --bytes 200k --max 100 --conns 2 --both
+		check "stream.$proto.many_short.seed$seed" $one "$@" --bytes 30k --conns 60 --threads 8
+		[ $one = transfer ] ||
+			check "stream.$proto.own_host.seed$seed" transfer "$@" --conns 2 --both
 	done
 done
 finish
