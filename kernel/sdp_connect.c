@@ -306,7 +306,7 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 }
 
 int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
-			   int len)
+			   int len, bool binding)
 {
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)uaddr;
 	struct sockaddr_in sin = { .sin_family = AF_INET };
@@ -320,7 +320,7 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 		return len;
 	if (ipv6_addr_v4mapped(&sin6->sin6_addr))
 		sin.sin_addr.s_addr = sin6->sin6_addr.s6_addr32[3];
-	else if (!ipv6_addr_any(&sin6->sin6_addr))
+	else if (!binding || !ipv6_addr_any(&sin6->sin6_addr))
 		return len;		/* TCP says EAFNOSUPPORT */
 	sin.sin_port = sin6->sin6_port;
 	memcpy(uaddr, &sin, sizeof(sin));
@@ -398,7 +398,7 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
 	if (ssk) {
-		addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len);
+		addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len, false);
 		lock_sock(sk);
 		err = __sdp_connect(sock, ssk, uaddr, addr_len, flags);
 		release_sock(sk);

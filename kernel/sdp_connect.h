@@ -25,15 +25,17 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
  * @ssk: ours, or NULL
  * @uaddr: of bind() or connect(), in kernel memory; rewritten in place
  * @len: its size in bytes
+ * @binding: for bind()
  *
  * Family 27 becomes AF_INET.  On a socket of family 27, which has one name for
- * both kinds of address, "::" and v4-mapped addresses become IPv4 ones.
+ * both kinds of address, v4-mapped addresses become IPv4 ones, and so does
+ * "::" when binding (qperf's server binds so).
  *
  * Context: process.
  * Return: the size in bytes of what @uaddr is now.
  */
 int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
-			   int len);
+			   int len, bool binding);
 
 /**
  * sdp_connect_decide() - the worker: SDP, TCP, or an error

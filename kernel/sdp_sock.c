@@ -581,7 +581,7 @@ static int sdp_bind(struct socket *sock, sdp_sockaddr *uaddr, int addr_len)
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sock->sk);
-	addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len);
+	addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len, true);
 	/* TCP knows it by sk_state; a child of ours has no port of its own. */
 	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
 		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))

@@ -16,7 +16,8 @@ between() { # OPTION...: the same on both sides
 
 	on h2 "$bin/sdp_stream" --server "$@" &
 	server=$!
-	# The client tries again while nobody listens yet.
+	# Else SDP may be refused and TCP, a moment later, not: it would fall back.
+	until_true on h2 sh -c "ss -Hltn 'sport = :9800' | grep -q ."
 	"$bin/sdp_stream" --client "$@" || {
 		status=$?
 		# The server has said why by now, or is waiting for ever.
