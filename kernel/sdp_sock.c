@@ -390,8 +390,9 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 	ssk = sdp_ulp_get(sk);
 	switch (ssk ? READ_ONCE(ssk->mode) : SDP_SK_DETACHED) {
 	case SDP_SK_CONNECTING:
-		if (READ_ONCE(sk->sk_err))
-			mask |= EPOLLERR;
+		/* Nothing.  sk_err, if it is set by now, is from after a fall
+		 * back: who set it wakes us, and tcp_poll() tells it whole.
+		 */
 		break;
 	case SDP_SK_CONNECTED:
 		mask = sdp_sock_poll(sock, sk, ssk, poll_requested_events(wait));

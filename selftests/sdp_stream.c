@@ -328,7 +328,10 @@ static void check_transport(int fd, unsigned int conn)
 
 	if (opt.door == DOOR_TCP || opt.allow_tcp)
 		return;
-	if (sdp_info(fd, &info) < 0 || info.sdpi_transport != SDP_TRANSPORT_IB)
+	if (sdp_info(fd, &info) < 0)
+		FAIL("connection %u goes by TCP (SDP_INFO: %s)", conn,
+		     ktap_errno(errno));
+	if (info.sdpi_transport != SDP_TRANSPORT_IB)
 		FAIL("connection %u does not go by SDP (transport %u, reason %u)",
 		     conn, info.sdpi_transport, info.sdpi_reason);
 }
@@ -376,6 +379,12 @@ static int client_connect(void)
 		fd = door_socket(opt.door, opt.family, SOCK_CLOEXEC);
 		if (fd < 0)
 			FAIL("socket: %s (is af_sdp loaded?)", ktap_errno(errno));
+		/*
+		 * A server that begins to listen between the attempts by SDP
+		 * and by TCP would be reached by TCP.
+		 */
+		if (opt.door == DOOR3 && !opt.allow_tcp)
+			OK(set_int(fd, SOL_SDP, SDP_FALLBACK, 0));
 		if (!connect(fd, &a.sa, addr_len(&a)))
 			return fd;
 		/* The server may not be there yet, or its backlog be full. */
