@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A transport as the benchmark sees it.  Every call ends the program with a
+ * message when it fails; bytes sent and received are of no account, so each
+ * connection brings its own buffers.
+ */
+#ifndef _SDP_BENCH_H
+#define _SDP_BENCH_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BENCH_MAX = 1 << 20 };	/* bytes of one send */
+
+struct transport {
+	const char *name;
+	bool can_idle;		/* many connections at once may be held */
+	void *(*listen)(int port);
+	void *(*accept)(void *listener);
+	void *(*connect)(const char *host, int port);
+	/* All @size bytes; @data NULL: whatever is in the buffer. */
+	void (*send)(void *conn, const void *data, size_t size);
+	/* Up to @size bytes; 0: the other side has closed. */
+	size_t (*recv_some)(void *conn, size_t size);
+	/* What recv_some() brought last. */
+	const void *(*data)(void *conn);
+	void (*close)(void *conn);
+	/* Bytes that the transport says it holds for a connection. */
+	uint64_t (*memory)(void *conn);
+};
+
+extern const struct transport over_tcp, over_sdp, over_rsockets, over_verbs, over_unix;
+
+__attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
+
+#endif

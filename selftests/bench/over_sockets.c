@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TCP, SDP, AF_UNIX and rsockets: the same calls with another socket() under
+ * them.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <rdma/rsocket.h>
+#include <linux/sdp.h>
+
+#include "bench.h"
+
+struct calls {
+	const char *name;
+	int family, protocol;
+	int (*socket)(int, int, int);
+	int (*bind)(int, const struct sockaddr *, socklen_t);
+	int (*listen)(int, int);
+	int (*accept)(int, struct sockaddr *, socklen_t *);
+	int (*connect)(int, const struct sockaddr *, socklen_t);
+	int (*setsockopt)(int, int, int, const void *, socklen_t);
+	ssize_t (*send)(int, const void *, size_t, int);
+	ssize_t (*recv)(int, void *, size_t, int);
+	int (*close)(int);
+};
+
+/* What the system's calls are; libc declares some with attributes of their own. */
+static int sys_bind(int fd, const struct sockaddr *a, socklen_t n) { return bind(fd, a, n); }
+static int sys_accept(int fd, struct sockaddr *a, socklen_t *n) { return accept(fd, a, n); }
+static int sys_connect(int fd, const struct sockaddr *a, socklen_t n) { return connect(fd, a, n); }
+
+#define SYSTEM_CALLS \
+	.socket = socket, .bind = sys_bind, .listen = listen, .accept = sys_accept, \
+	.connect = sys_connect, .setsockopt = setsockopt, .send = send, .recv = recv, \
+	.close = close
+
+static const struct calls tcp_calls = {
+	.name = "tcp", .family = AF_INET, SYSTEM_CALLS
+};
+
+static const struct calls sdp_calls = {
+	.name = "sdp", .family = AF_INET, .protocol = IPPROTO_SDP, SYSTEM_CALLS
+};
+
+static const struct calls unix_calls = { .name = "unix", .family = AF_UNIX, SYSTEM_CALLS };
+
+static const struct calls rsocket_calls = {
+	.name = "rsockets", .family = AF_INET,
+	.socket = rsocket, .bind = rbind, .listen = rlisten, .accept = raccept,
+	.connect = rconnect, .setsockopt = rsetsockopt, .send = rsend, .recv = rrecv,
+	.close = rclose,
+};
+
+/* One buffer for all, as memory of idle connections is measured with these too. */
+struct conn {
+	const struct calls *calls;
+	int fd;
+};
+
+static __thread char buffer[BENCH_MAX] __attribute__((aligned(4096)));
+
+static socklen_t address(const struct calls *calls, const char *host, int port,
+			 struct sockaddr_storage *ss)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+	struct sockaddr_un *un = (struct sockaddr_un *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (calls->family == AF_UNIX) {
+		un->sun_family = AF_UNIX;	/* the abstract name space */
+		snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "sdp_bench.%d", port);
+		return sizeof(*un);
+	}
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	if (host && inet_pton(AF_INET, host, &in->sin_addr) != 1)
+		die("\"%s\" is no IPv4 address", host);
+	return sizeof(*in);
+}
+
+static struct conn *conn_new(const struct calls *calls, int fd)
+{
+	struct conn *c = malloc(sizeof(*c));
+	int one = 1;
+
+	if (!c)
+		die("no memory");
+	c->calls = calls;
+	c->fd = fd;
+	if (calls->family == AF_INET)
+		calls->setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return c;
+}
+
+static int new_socket(const struct calls *calls)
+{
+	int fd = calls->socket(calls->family, SOCK_STREAM, calls->protocol);
+
+	if (fd < 0)
+		die("%s: socket: %s", calls->name, strerror(errno));
+	return fd;
+}
+
+static void *sock_listen(const struct calls *calls, int port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = address(calls, NULL, port, &ss);
+	int fd = new_socket(calls), one = 1;
+
+	if (calls->family == AF_INET)
+		calls->setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (calls->bind(fd, (struct sockaddr *)&ss, len) || calls->listen(fd, 128))
+		die("%s: port %d: %s", calls->name, port, strerror(errno));
+	return conn_new(calls, fd);
+}
+
+static void *sock_accept(void *listener)
+{
+	struct conn *l = listener;
+	int fd = l->calls->accept(l->fd, NULL, NULL);
+
+	if (fd < 0)
+		die("%s: accept: %s", l->calls->name, strerror(errno));
+	return conn_new(l->calls, fd);
+}
+
+static void *sock_connect(const struct calls *calls, const char *host, int port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = address(calls, host, port, &ss);
+	int fd = new_socket(calls);
+
+	if (calls->connect(fd, (struct sockaddr *)&ss, len))
+		die("%s: connect: %s", calls->name, strerror(errno));
+	return conn_new(calls, fd);
+}
+
+static void sock_send(void *conn, const void *data, size_t size)
+{
+	struct conn *c = conn;
+	const char *from = data ?: buffer;
+
+	while (size) {
+		ssize_t n = c->calls->send(c->fd, from, size, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			die("%s: send: %s", c->calls->name, strerror(errno));
+		size -= n;
+		from += n;
+	}
+}
+
+static size_t sock_recv_some(void *conn, size_t size)
+{
+	struct conn *c = conn;
+	ssize_t n;
+
+	do {
+		n = c->calls->recv(c->fd, buffer, size, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != ECONNRESET)
+		die("%s: recv: %s", c->calls->name, strerror(errno));
+	return n < 0 ? 0 : n;
+}
+
+static const void *sock_data(void *conn)
+{
+	(void)conn;
+	return buffer;
+}
+
+static void sock_close(void *conn)
+{
+	struct conn *c = conn;
+
+	c->calls->close(c->fd);
+	free(c);
+}
+
+static uint64_t sdp_memory(void *conn)
+{
+	struct conn *c = conn;
+	struct sdp_info info = {};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(c->fd, SOL_SDP, SDP_INFO, &info, &len))
+		die("SDP_INFO: %s", strerror(errno));
+	return info.sdpi_mem;
+}
+
+/* Only who listens and connects differs from one to the next. */
+#define LISTEN_AND_CONNECT(which)						\
+	static void *which##_listen(int port)					\
+	{									\
+		return sock_listen(&which##_calls, port);			\
+	}									\
+	static void *which##_connect(const char *host, int port)		\
+	{									\
+		return sock_connect(&which##_calls, host, port);		\
+	}
+
+#define SOCKET_OPS(which)							\
+	.can_idle = true, .listen = which##_listen, .accept = sock_accept,	\
+	.connect = which##_connect, .send = sock_send,				\
+	.recv_some = sock_recv_some, .data = sock_data, .close = sock_close
+
+LISTEN_AND_CONNECT(tcp)
+LISTEN_AND_CONNECT(sdp)
+LISTEN_AND_CONNECT(unix)
+LISTEN_AND_CONNECT(rsocket)
+
+const struct transport over_tcp = { .name = "tcp", SOCKET_OPS(tcp) };
+const struct transport over_sdp = { .name = "sdp", SOCKET_OPS(sdp), .memory = sdp_memory };
+const struct transport over_unix = { .name = "unix", SOCKET_OPS(unix) };
+const struct transport over_rsockets = { .name = "rsockets", SOCKET_OPS(rsocket) };

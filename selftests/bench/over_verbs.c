@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Raw verbs: SENDs over a reliable connection, from and into registered
+ * memory, nothing copied, asleep on the completion channel when there is
+ * nothing to do.  What any protocol on SENDs costs at least.
+ *
+ * Perftest's event mode measures the same, but not interleaved with others,
+ * not as a stream that is never ahead of the receiver's buffers, and its
+ * clock is the processor's cycle counter.
+ *
+ * A receive is always there before its SEND: each immediate tells how many
+ * buffers the sender of it has posted again, and an empty message does when
+ * half of them wait to be told of.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "bench.h"
+
+enum {
+	SLOTS = 16,		/* messages that the peer may have under way */
+	SPARE = 4,		/* receives for empty messages */
+	SQ = 64,
+	SIGNAL_EACH = 8,
+	INLINE_MAX = 64,
+};
+
+struct verbs {
+	struct rdma_cm_id *id;
+	struct ibv_comp_channel *channel[2];
+	struct ibv_cq *cq[2];			/* of sends, of receives */
+	struct ibv_mr *out_mr, *in_mr;
+	char *out, *in;
+	const char *last;			/* the message received last */
+	int credits;				/* messages that may be sent */
+	int owed;				/* buffers posted, not told of */
+	int unsignalled, outstanding;
+};
+
+enum { OF_SENDS, OF_RECEIVES };
+
+static void post_recv(struct verbs *v, int slot)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)v->in + (size_t)slot * BENCH_MAX,
+		.length = BENCH_MAX, .lkey = v->in_mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (ibv_post_recv(v->id->qp, &wr, &bad))
+		die("verbs: post_recv: %s", strerror(errno));
+}
+
+static void *verbs_new(struct rdma_cm_id *id)
+{
+	struct verbs *v = calloc(1, sizeof(*v));
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = SQ, .max_recv_wr = SLOTS + SPARE,
+			 .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = INLINE_MAX },
+	};
+	int i;
+
+	v->id = id;
+	for (i = 0; i < 2; i++) {
+		v->channel[i] = ibv_create_comp_channel(id->verbs);
+		v->cq[i] = v->channel[i] ? ibv_create_cq(id->verbs, SQ, NULL, v->channel[i], 0) :
+			NULL;
+		if (!v->cq[i] || ibv_req_notify_cq(v->cq[i], 0))
+			die("verbs: completion queue: %s", strerror(errno));
+	}
+	attr.send_cq = v->cq[OF_SENDS];
+	attr.recv_cq = v->cq[OF_RECEIVES];
+	if (rdma_create_qp(id, NULL, &attr))
+		die("verbs: queue pair: %s", strerror(errno));
+	v->out = aligned_alloc(4096, BENCH_MAX);
+	v->in = aligned_alloc(4096, (size_t)(SLOTS + SPARE) * BENCH_MAX);
+	if (!v->out || !v->in)
+		die("verbs: no memory");
+	memset(v->out, 1, BENCH_MAX);
+	v->out_mr = ibv_reg_mr(id->pd, v->out, BENCH_MAX, IBV_ACCESS_LOCAL_WRITE);
+	v->in_mr = ibv_reg_mr(id->pd, v->in, (size_t)(SLOTS + SPARE) * BENCH_MAX,
+			      IBV_ACCESS_LOCAL_WRITE);
+	if (!v->out_mr || !v->in_mr)
+		die("verbs: registration: %s", strerror(errno));
+	for (i = 0; i < SLOTS + SPARE; i++)
+		post_recv(v, i);
+	v->credits = SLOTS;
+	return v;
+}
+
+static void *verbs_listen(int port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct rdma_cm_id *id;
+
+	/* Without an event channel the calls wait for their events. */
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(id, (struct sockaddr *)&in) || rdma_listen(id, 16))
+		die("verbs: port %d: %s", port, strerror(errno));
+	return id;
+}
+
+static void *verbs_accept(void *listener)
+{
+	struct rdma_cm_id *id;
+	struct verbs *v;
+
+	if (rdma_get_request(listener, &id))
+		die("verbs: request: %s", strerror(errno));
+	v = verbs_new(id);
+	if (rdma_accept(id, NULL))
+		die("verbs: accept: %s", strerror(errno));
+	return v;
+}
+
+static void *verbs_connect(const char *host, int port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct rdma_cm_id *id;
+	struct verbs *v;
+
+	if (inet_pton(AF_INET, host, &in.sin_addr) != 1)
+		die("\"%s\" is no IPv4 address", host);
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(id, NULL, (struct sockaddr *)&in, 5000) ||
+	    rdma_resolve_route(id, 5000))
+		die("verbs: %s: %s", host, strerror(errno));
+	v = verbs_new(id);
+	if (rdma_connect(id, &param))
+		die("verbs: connect: %s", strerror(errno));
+	return v;
+}
+
+/* The next completion of a queue; sleeps if @wait.  False: none, or the end. */
+static bool next(struct verbs *v, int which, bool wait, struct ibv_wc *wc)
+{
+	struct ibv_cq *cq = v->cq[which];
+	void *ctx;
+	int n;
+
+	for (;;) {
+		n = ibv_poll_cq(cq, 1, wc);
+		if (n > 0)
+			return wc->status == IBV_WC_SUCCESS;
+		if (n < 0)
+			die("verbs: poll: %s", strerror(errno));
+		if (!wait)
+			return false;
+		if (ibv_get_cq_event(v->channel[which], &cq, &ctx))
+			die("verbs: event: %s", strerror(errno));
+		ibv_ack_cq_events(cq, 1);
+		if (ibv_req_notify_cq(cq, 0))
+			die("verbs: arm: %s", strerror(errno));
+	}
+}
+
+static void reap_sends(struct verbs *v, bool wait)
+{
+	struct ibv_wc wc;
+
+	while (next(v, OF_SENDS, wait, &wc)) {
+		v->outstanding -= SIGNAL_EACH;
+		wait = false;
+	}
+}
+
+static void post_send(struct verbs *v, size_t size)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)v->out, .length = size, .lkey = v->out_mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = !!size, .opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htonl(v->owed),
+		.send_flags = size <= INLINE_MAX ? IBV_SEND_INLINE : 0,
+	}, *bad;
+
+	if (v->outstanding > SQ - 2 * SIGNAL_EACH)
+		reap_sends(v, v->outstanding > SQ - SIGNAL_EACH);
+	if (++v->unsignalled == SIGNAL_EACH) {
+		wr.send_flags |= IBV_SEND_SIGNALED;
+		v->unsignalled = 0;
+	}
+	v->outstanding++;
+	v->owed = 0;
+	if (ibv_post_send(v->id->qp, &wr, &bad))
+		die("verbs: post_send: %s", strerror(errno));
+}
+
+/* One arrival; the length of its payload, -1 at the end of the connection. */
+static long arrival(struct verbs *v, bool wait)
+{
+	struct ibv_wc wc;
+	size_t size;
+
+	if (!next(v, OF_RECEIVES, wait, &wc))
+		return -1;
+	size = wc.byte_len;
+	v->credits += ntohl(wc.imm_data);
+	v->last = v->in + wc.wr_id * BENCH_MAX;
+	post_recv(v, wc.wr_id);
+	if (size)
+		v->owed++;
+	return size;
+}
+
+static void verbs_send(void *conn, const void *data, size_t size)
+{
+	struct verbs *v = conn;
+
+	while (!v->credits)	/* only an empty message can come here */
+		if (arrival(v, true) < 0)
+			die("verbs: the other side has gone");
+	if (data)
+		memcpy(v->out, data, size);
+	v->credits--;
+	post_send(v, size);
+}
+
+static size_t verbs_recv_some(void *conn, size_t size)
+{
+	struct verbs *v = conn;
+	long n;
+
+	(void)size;
+	if (v->owed >= SLOTS / 2)
+		post_send(v, 0);
+	do {
+		n = arrival(v, true);
+	} while (!n);
+	return n < 0 ? 0 : n;
+}
+
+static const void *verbs_data(void *conn)
+{
+	struct verbs *v = conn;
+
+	return v->last;
+}
+
+static void verbs_close(void *conn)
+{
+	struct verbs *v = conn;
+	int i;
+
+	rdma_disconnect(v->id);
+	rdma_destroy_qp(v->id);
+	ibv_dereg_mr(v->out_mr);
+	ibv_dereg_mr(v->in_mr);
+	for (i = 0; i < 2; i++) {
+		ibv_destroy_cq(v->cq[i]);
+		ibv_destroy_comp_channel(v->channel[i]);
+	}
+	rdma_destroy_id(v->id);
+	free(v->out);
+	free(v->in);
+	free(v);
+}
+
+const struct transport over_verbs = {
+	.name = "verbs", .listen = verbs_listen, .accept = verbs_accept,
+	.connect = verbs_connect, .send = verbs_send, .recv_some = verbs_recv_some,
+	.data = verbs_data, .close = verbs_close,
+};

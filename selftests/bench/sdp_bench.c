@@ -1,0 +1,697 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a transport costs, beside its peers: SDP, TCP, rsockets, raw verbs
+ * (SENDs, event mode) and AF_UNIX, interleaved in one process.
+ *
+ *	h2: sdp_bench --serve
+ *	h1: sdp_bench --host ADDRESS [OPTION...]
+ *
+ * Two shapes.  Ping-pong: @size bytes there and back, both ends asleep in
+ * between.  Stream: @total bytes in writes of @size, read with buffers of
+ * @size, and one byte back when all has come.  A figure is the median of
+ * --rounds measurements, with the least and the greatest; in each round every
+ * transport has its turn, so that a busy moment of the machine meets all.
+ *
+ * With --insn NS the clock of the guest counts instructions of NS nanoseconds
+ * (qemu -icount): counts are fixed, so that a run repeats, and figures are
+ * instructions.  Client and server must share that guest then.
+ *
+ * With --idle N memory is measured instead: N connections that do nothing, as
+ * a difference of /proc/meminfo on both sides.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static const char usage[] =
+"Usage: sdp_bench --serve | --host ADDRESS [OPTION]...\n"
+"  --port N       first of the ports used (default: 9900)\n"
+"  --over LIST    of tcp,sdp,rsockets,verbs,unix (default: tcp,sdp,rsockets,verbs)\n"
+"  --ping LIST    sizes of ping-pong, with k, m; none (default: 1,64,1k,64k)\n"
+"  --stream LIST  sizes of writes in a stream (default: 64k,1m)\n"
+"  --rounds N     default 7\n"
+"  --ms N         how long one measurement should take (default: 150)\n"
+"  --insn NS      count instructions, each of NS nanoseconds of the clock\n"
+"  --idle N       measure the memory of N idle connections\n"
+"  --tsv FILE     append the figures: shape, size, transport, median, min, max\n";
+
+enum { MAX_SIZES = 16, MAX_ROUNDS = 101 };
+
+/* What a client asks for, first thing and after each answer; native order. */
+enum op { OP_PING, OP_STREAM, OP_MEMORY, OP_DROP };
+
+struct request {
+	uint32_t op;
+	uint32_t size;
+	uint64_t count;		/* round trips; bytes in all */
+};
+
+struct memory {
+	int64_t kernel, user;	/* bytes in use */
+};
+
+static struct {
+	const char *host;
+	int port;
+	int rounds;
+	int ms;
+	int insn;
+	int idle;
+	FILE *tsv;
+	uint32_t ping[MAX_SIZES], stream[MAX_SIZES];
+	int npings, nstreams;
+} opt = {
+	.port = 9900, .rounds = 7, .ms = 150,
+	.ping = { 1, 64, 1 << 10, 64 << 10 }, .npings = 4,
+	.stream = { 64 << 10, 1 << 20 }, .nstreams = 2,
+};
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("sdp_bench: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- transports */
+
+/* Ports: control, then for each transport one that serves and one that holds. */
+enum { PORT_CONTROL = 0, PORT_SERVE = 1, PORT_HOLD = 2 };
+
+static const struct transport *const transports[] = {
+	&over_tcp, &over_sdp, &over_rsockets, &over_verbs, &over_unix,
+};
+
+enum { NTRANSPORTS = sizeof(transports) / sizeof(transports[0]) };
+
+static int port_of(int transport, int what)
+{
+	return opt.port + 2 * transport + what;
+}
+
+static void recv_stream(const struct transport *t, void *c, uint32_t size, uint64_t total)
+{
+	while (total) {
+		size_t n = t->recv_some(c, total < size ? total : size);
+
+		if (!n)
+			die("%s: the stream ended early", t->name);
+		total -= n;
+	}
+}
+
+static void recv_exact(const struct transport *t, void *c, size_t size)
+{
+	recv_stream(t, c, size, size);
+}
+
+/* -------------------------------------------------------------------- memory */
+
+static struct memory memory_now(void)
+{
+	struct memory m = {};
+	long long value, total = 0, other = 0;
+	char line[128], key[64];
+	FILE *f;
+
+	/* Counters are kept per processor; this folds them. */
+	f = fopen("/proc/sys/vm/stat_refresh", "w");
+	if (f) {
+		fputs("1\n", f);
+		fclose(f);
+	}
+	f = fopen("/proc/meminfo", "r");
+	if (!f)
+		die("/proc/meminfo: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63[^:]: %lld", key, &value) != 2)
+			continue;
+		if (!strcmp(key, "MemTotal"))
+			total = value;
+		else if (!strcmp(key, "MemFree") || !strcmp(key, "Buffers") ||
+			 !strcmp(key, "Cached") || !strcmp(key, "AnonPages"))
+			other += value;
+		if (!strcmp(key, "AnonPages"))
+			m.user = value * 1024;
+	}
+	fclose(f);
+	m.kernel = (total - other) * 1024;
+	return m;
+}
+
+/* -------------------------------------------------------------------- server */
+
+struct held {
+	pthread_mutex_t lock;
+	void **conns;
+	int n;
+};
+
+static struct held held[NTRANSPORTS];
+
+struct serving {
+	const struct transport *t;
+	int index;
+	void *listener;
+	void *conn;
+};
+
+static void drop_held(void)
+{
+	int i, j;
+
+	for (i = 0; i < NTRANSPORTS; i++) {
+		pthread_mutex_lock(&held[i].lock);
+		for (j = 0; j < held[i].n; j++)
+			transports[i]->close(held[i].conns[j]);
+		free(held[i].conns);
+		held[i].conns = NULL;
+		held[i].n = 0;
+		pthread_mutex_unlock(&held[i].lock);
+	}
+}
+
+static void serve_request(const struct transport *t, void *c, const struct request *r)
+{
+	struct memory m;
+	uint64_t i;
+
+	switch (r->op) {
+	case OP_PING:
+		for (i = 0; i < r->count; i++) {
+			recv_exact(t, c, r->size);
+			t->send(c, NULL, r->size);
+		}
+		break;
+	case OP_STREAM:
+		recv_stream(t, c, r->size, r->count);
+		t->send(c, NULL, 1);
+		break;
+	case OP_MEMORY:
+		m = memory_now();
+		t->send(c, &m, sizeof(m));
+		break;
+	case OP_DROP:
+		drop_held();
+		t->send(c, NULL, 1);
+		break;
+	}
+}
+
+static void *serve_conn(void *arg)
+{
+	struct serving *s = arg;
+	struct request r;
+
+	while (s->t->recv_some(s->conn, sizeof(r))) {
+		memcpy(&r, s->t->data(s->conn), sizeof(r));
+		serve_request(s->t, s->conn, &r);
+	}
+	s->t->close(s->conn);
+	free(s);
+	return NULL;
+}
+
+static void *serve_transport(void *arg)
+{
+	struct serving *s = arg, *mine;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (;;) {
+		mine = malloc(sizeof(*mine));
+		*mine = *s;
+		mine->conn = s->t->accept(s->listener);
+		if (pthread_create(&thread, &attr, serve_conn, mine))
+			die("no thread");
+	}
+	return NULL;
+}
+
+static void *hold_transport(void *arg)
+{
+	struct serving *s = arg;
+	struct held *h = &held[s->index];
+	void *c;
+
+	for (;;) {
+		c = s->t->accept(s->listener);
+		pthread_mutex_lock(&h->lock);
+		h->conns = realloc(h->conns, (h->n + 1) * sizeof(*h->conns));
+		h->conns[h->n++] = c;
+		pthread_mutex_unlock(&h->lock);
+	}
+	return NULL;
+}
+
+static void serve(const bool *chosen)
+{
+	pthread_t thread;
+	int i, what;
+
+	for (i = 0; i < NTRANSPORTS; i++) {
+		pthread_mutex_init(&held[i].lock, NULL);
+		for (what = PORT_SERVE; what <= PORT_HOLD && chosen[i]; what++) {
+			struct serving *s = calloc(1, sizeof(*s));
+
+			if (what == PORT_HOLD && !transports[i]->can_idle)
+				continue;
+			s->t = transports[i];
+			s->index = i;
+			s->listener = s->t->listen(port_of(i, what));
+			if (pthread_create(&thread, NULL, what == PORT_SERVE ?
+					   serve_transport : hold_transport, s))
+				die("no thread");
+		}
+	}
+	/* The control port comes last: who reaches it reaches all. */
+	struct serving control = {
+		.t = &over_tcp, .listener = over_tcp.listen(opt.port + PORT_CONTROL),
+	};
+
+	serve_transport(&control);
+}
+
+/* -------------------------------------------------------------------- client */
+
+static void ask(const struct transport *t, void *c, enum op op, uint32_t size, uint64_t count)
+{
+	struct request r = { .op = op, .size = size, .count = count };
+
+	t->send(c, &r, sizeof(r));
+}
+
+/* Return: ns in all */
+static int64_t run_ping(const struct transport *t, void *c, uint32_t size, uint64_t count)
+{
+	int64_t start;
+	uint64_t i;
+
+	ask(t, c, OP_PING, size, count + 1);
+	t->send(c, NULL, size);		/* the request has been read when this is back */
+	recv_exact(t, c, size);
+	start = now();
+	for (i = 0; i < count; i++) {
+		t->send(c, NULL, size);
+		recv_exact(t, c, size);
+	}
+	return now() - start;
+}
+
+static int64_t run_stream(const struct transport *t, void *c, uint32_t size, uint64_t total)
+{
+	int64_t start = now();
+	uint64_t done;
+
+	ask(t, c, OP_STREAM, size, total);
+	for (done = 0; done < total; done += size)
+		t->send(c, NULL, size);
+	recv_exact(t, c, 1);
+	return now() - start;
+}
+
+/* One bare copy in the kernel, the pinning of a page with it: what a copy path adds to. */
+static int64_t run_copy(uint32_t size, uint64_t total)
+{
+	char *from = malloc(size), *to = malloc(size);
+	struct iovec local = { to, size }, remote = { from, size };
+	int64_t start;
+	uint64_t done;
+
+	memset(from, 1, size);
+	memset(to, 1, size);
+	start = now();
+	for (done = 0; done < total; done += size)
+		if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)size)
+			die("process_vm_readv: %s", strerror(errno));
+	start = now() - start;
+	free(from);
+	free(to);
+	return start;
+}
+
+struct job {
+	bool stream, copy;
+	uint32_t size;
+	uint64_t count[NTRANSPORTS + 1];		/* round trips or bytes */
+	double figure[NTRANSPORTS + 1][MAX_ROUNDS];	/* ns a round trip, ns a byte */
+};
+
+static double measure(struct job *j, int t, void *c)
+{
+	uint64_t count = j->count[t];
+
+	if (j->copy)
+		return (double)run_copy(j->size, count) / count;
+	if (j->stream)
+		return (double)run_stream(transports[t], c, j->size, count) / count;
+	return (double)run_ping(transports[t], c, j->size, count) / count;
+}
+
+/* How much fills --ms, from a short run that also warms up; fixed when instructions count. */
+static void calibrate(struct job *j, int t, void *c)
+{
+	bool bytes = j->stream || j->copy;
+	double each;
+	uint64_t count;
+
+	j->count[t] = bytes ? 16 * (uint64_t)j->size : 20;
+	each = measure(j, t, c);
+	if (opt.insn)
+		count = bytes ? 16 << 20 : j->size > 4096 ? 60 : 300;
+	else
+		count = opt.ms * 1e6 / each;
+	if (bytes)
+		count -= count % j->size;
+	if (count < j->count[t])
+		count = j->count[t];
+	j->count[t] = count;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static const char *size_text(uint32_t size)
+{
+	static char text[16];
+
+	if (size >= 1 << 20)
+		snprintf(text, sizeof(text), "%u MiB", size >> 20);
+	else if (size >= 1 << 10)
+		snprintf(text, sizeof(text), "%u KiB", size >> 10);
+	else
+		snprintf(text, sizeof(text), "%u B", size);
+	return text;
+}
+
+/* What a figure is shown as: scaled, and whether more is better. */
+static double scaled(const struct job *j, double ns)
+{
+	if (opt.insn)	/* thousands a round trip, millions a GiB */
+		return j->stream || j->copy ? ns / opt.insn * 1024 * 1.048576 : ns / opt.insn / 1000;
+	return j->stream ? 1e9 / ns / (1 << 20) : ns / 1000;
+}
+
+static void report(struct job *j, const bool *chosen)
+{
+	double med[NTRANSPORTS + 1], verbs = 0, tcp = 0;
+	const char *unit;
+	int i, last = opt.rounds - 1;
+
+	if (opt.insn)
+		unit = j->stream || j->copy ? "million instructions a GiB" : "thousand instructions a round trip";
+	else
+		unit = j->stream ? "MiB/s" : "us a round trip";
+	printf("\n%s of %s: %s\n", j->copy ? "one kernel copy" : j->stream ? "stream" : "ping-pong",
+	       size_text(j->size), unit);
+	for (i = 0; i <= NTRANSPORTS; i++) {
+		if (i < NTRANSPORTS ? !chosen[i] || j->copy : !j->copy)
+			continue;
+		qsort(j->figure[i], opt.rounds, sizeof(double), by_value);
+		med[i] = j->figure[i][opt.rounds / 2];
+		if (i < NTRANSPORTS && transports[i] == &over_verbs)
+			verbs = med[i];
+		if (i < NTRANSPORTS && transports[i] == &over_tcp)
+			tcp = med[i];
+	}
+	printf("  %-10s %10s %10s %10s %8s %8s\n", "", "median", "min", "max",
+	       verbs ? "/verbs" : "", tcp ? "/tcp" : "");
+	for (i = 0; i <= NTRANSPORTS; i++) {
+		const char *name = i < NTRANSPORTS ? transports[i]->name : "copy";
+		double lo, hi;
+
+		if (i < NTRANSPORTS ? !chosen[i] || j->copy : !j->copy)
+			continue;
+		lo = scaled(j, j->figure[i][0]);
+		hi = scaled(j, j->figure[i][last]);
+		if (lo > hi) {
+			double swap = lo;
+
+			lo = hi;
+			hi = swap;
+		}
+		/* The ratio is of costs: above 1 is dearer than the other. */
+		printf("  %-10s %10.1f %10.1f %10.1f", name, scaled(j, med[i]), lo, hi);
+		if (verbs)
+			printf(" %8.2f", med[i] / verbs);
+		if (tcp)
+			printf(" %8.2f", med[i] / tcp);
+		putchar('\n');
+		if (opt.tsv)
+			fprintf(opt.tsv, "%s\t%u\t%s\t%s\t%.3f\t%.3f\t%.3f\n",
+				j->copy ? "copy" : j->stream ? "stream" : "ping", j->size,
+				name, unit, scaled(j, med[i]), lo, hi);
+	}
+	fflush(stdout);
+}
+
+static double idle_seconds(void)
+{
+	double user, nice, system, idle = 0;
+	FILE *f = fopen("/proc/stat", "r");
+
+	if (f) {
+		if (fscanf(f, "cpu %lf %lf %lf %lf", &user, &nice, &system, &idle) != 4)
+			idle = 0;
+		fclose(f);
+	}
+	return idle / sysconf(_SC_CLK_TCK);
+}
+
+static void compare(const bool *chosen)
+{
+	int njobs = opt.npings + opt.nstreams + !!opt.insn, i, t, r;
+	struct job *jobs = calloc(njobs, sizeof(*jobs));
+	void *conns[NTRANSPORTS] = {};
+	double idle, load[3];
+	int64_t start;
+
+	for (i = 0; i < opt.npings; i++)
+		jobs[i].size = opt.ping[i];
+	for (i = 0; i < opt.nstreams; i++) {
+		jobs[opt.npings + i].stream = true;
+		jobs[opt.npings + i].size = opt.stream[i];
+	}
+	if (opt.insn) {
+		jobs[njobs - 1].copy = true;
+		jobs[njobs - 1].size = 64 << 10;
+	}
+	for (t = 0; t < NTRANSPORTS; t++)
+		if (chosen[t])
+			conns[t] = transports[t]->connect(opt.host, port_of(t, PORT_SERVE));
+	for (i = 0; i < njobs; i++) {
+		if (jobs[i].copy)
+			calibrate(&jobs[i], NTRANSPORTS, NULL);
+		for (t = 0; t < NTRANSPORTS && !jobs[i].copy; t++)
+			if (chosen[t])
+				calibrate(&jobs[i], t, conns[t]);
+	}
+	idle = idle_seconds();
+	start = now();
+	for (r = 0; r < opt.rounds; r++) {
+		for (i = 0; i < njobs; i++) {
+			if (jobs[i].copy)
+				jobs[i].figure[NTRANSPORTS][r] =
+					measure(&jobs[i], NTRANSPORTS, NULL);
+			for (t = 0; t < NTRANSPORTS && !jobs[i].copy; t++)
+				if (chosen[t])
+					jobs[i].figure[t][r] = measure(&jobs[i], t, conns[t]);
+		}
+		fprintf(stderr, "round %d of %d\n", r + 1, opt.rounds);
+	}
+	idle = (idle_seconds() - idle) / ((now() - start) / 1e9);
+	for (i = 0; i < njobs; i++)
+		report(&jobs[i], chosen);
+	if (getloadavg(load, 3) == 3)
+		printf("\n%d rounds, load average here %.2f, processor idle %.1f %%\n", opt.rounds,
+		       load[0], 100 * idle / sysconf(_SC_NPROCESSORS_ONLN));
+	for (t = 0; t < NTRANSPORTS; t++)
+		if (chosen[t])
+			transports[t]->close(conns[t]);
+	free(jobs);
+}
+
+static struct memory memory_there(void *control)
+{
+	struct memory m;
+
+	ask(&over_tcp, control, OP_MEMORY, 0, 0);
+	recv_exact(&over_tcp, control, sizeof(m));
+	memcpy(&m, over_tcp.data(control), sizeof(m));
+	return m;
+}
+
+static void print_memory(const char *side, struct memory was, struct memory is)
+{
+	printf("  %-10s %10.1f KiB of the kernel's %10.1f KiB of the program's\n", side,
+	       (is.kernel - was.kernel) / 1024.0 / opt.idle,
+	       (is.user - was.user) / 1024.0 / opt.idle);
+}
+
+static void measure_idle(const bool *chosen, void *control)
+{
+	void **conns = calloc(opt.idle, sizeof(*conns));
+	struct memory here, there;
+	uint64_t ours;
+	int t, i, turn;
+
+	for (t = 0; t < NTRANSPORTS; t++) {
+		const struct transport *over = transports[t];
+
+		if (!chosen[t] || !over->can_idle)
+			continue;
+		/* Twice: the first turn fills slabs and pools that stay. */
+		for (turn = 0; turn < 2; turn++) {
+			ours = 0;
+			here = memory_now();
+			there = memory_there(control);
+			for (i = 0; i < opt.idle; i++) {
+				conns[i] = over->connect(opt.host, port_of(t, PORT_HOLD));
+				if (over->memory)
+					ours += over->memory(conns[i]);
+			}
+			sleep(1);
+			printf("\n%s, %d idle connections, turn %d, memory of one:\n",
+			       over->name, opt.idle, turn + 1);
+			print_memory("client", here, memory_now());
+			print_memory("server", there, memory_there(control));
+			if (over->memory)
+				printf("  %-10s %10.1f KiB\n", "sdpi_mem",
+				       ours / 1024.0 / opt.idle);
+			for (i = 0; i < opt.idle; i++)
+				over->close(conns[i]);
+			ask(&over_tcp, control, OP_DROP, 0, 0);
+			recv_exact(&over_tcp, control, 1);
+			sleep(2);
+		}
+	}
+	free(conns);
+}
+
+/* ------------------------------------------------------------------- options */
+
+static int parse_sizes(char *list, uint32_t *sizes)
+{
+	char *word, *end;
+	int n = 0;
+
+	if (!strcmp(list, "none"))
+		return 0;
+	for (word = strtok(list, ","); word; word = strtok(NULL, ",")) {
+		unsigned long v = strtoul(word, &end, 10);
+
+		if (*end == 'k')
+			v <<= 10, end++;
+		else if (*end == 'm')
+			v <<= 20, end++;
+		if (*end || !v || v > BENCH_MAX || n == MAX_SIZES)
+			die("bad size \"%s\": 1 to %d, with k or m, %d at most", word,
+			    BENCH_MAX, MAX_SIZES);
+		sizes[n++] = v;
+	}
+	return n;
+}
+
+static void parse_over(char *list, bool *chosen)
+{
+	char *word;
+	int t;
+
+	memset(chosen, 0, NTRANSPORTS * sizeof(*chosen));
+	for (word = strtok(list, ","); word; word = strtok(NULL, ",")) {
+		for (t = 0; t < NTRANSPORTS && strcmp(word, transports[t]->name); t++)
+			;
+		if (t == NTRANSPORTS)
+			die("unknown transport \"%s\"\n%s", word, usage);
+		chosen[t] = true;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "serve", no_argument, NULL, 's' },
+		{ "host", required_argument, NULL, 'h' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "over", required_argument, NULL, 'o' },
+		{ "ping", required_argument, NULL, 'P' },
+		{ "stream", required_argument, NULL, 'S' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "ms", required_argument, NULL, 'm' },
+		{ "insn", required_argument, NULL, 'i' },
+		{ "idle", required_argument, NULL, 'I' },
+		{ "tsv", required_argument, NULL, 't' },
+		{}
+	};
+	bool chosen[NTRANSPORTS] = { true, true, true, true, false };
+	bool serving = false;
+	void *control;
+	int c;
+
+	signal(SIGPIPE, SIG_IGN);
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 's': serving = true; break;
+		case 'h': opt.host = optarg; break;
+		case 'p': opt.port = atoi(optarg); break;
+		case 'o': parse_over(optarg, chosen); break;
+		case 'P': opt.npings = parse_sizes(optarg, opt.ping); break;
+		case 'S': opt.nstreams = parse_sizes(optarg, opt.stream); break;
+		case 'r': opt.rounds = atoi(optarg); break;
+		case 'm': opt.ms = atoi(optarg); break;
+		case 'i': opt.insn = atoi(optarg); break;
+		case 'I': opt.idle = atoi(optarg); break;
+		case 't':
+			opt.tsv = fopen(optarg, "a");
+			if (!opt.tsv)
+				die("%s: %s", optarg, strerror(errno));
+			break;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (optind < argc || serving == !!opt.host || opt.rounds < 1 ||
+	    opt.rounds > MAX_ROUNDS || opt.port < 1 || opt.ms < 1) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (serving)
+		serve(chosen);
+	control = over_tcp.connect(opt.host, opt.port + PORT_CONTROL);
+	if (opt.idle)
+		measure_idle(chosen, control);
+	else
+		compare(chosen);
+	over_tcp.close(control);
+	return 0;
+}
