@@ -15,6 +15,7 @@
 
 #include <linux/version.h>
 #include <linux/net.h>
+#include <linux/slab.h>
 #include <linux/splice.h>
 #include <linux/sysctl.h>
 #include <linux/timer.h>
@@ -22,6 +23,11 @@
 #include <net/sock.h>
 
 #define SDP_KERNEL(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
+
+/* 7.0: objects are allocated by their type. */
+#ifndef kzalloc_obj
+#define kzalloc_obj(obj, gfp)	kzalloc(sizeof(obj), gfp)
+#endif
 
 /* 6.19: address arguments of bind() and connect() got a type of their own. */
 #if SDP_KERNEL(6, 19)

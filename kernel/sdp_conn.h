@@ -123,13 +123,13 @@ struct sdp_conn {
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
 
 	struct {
-		spinlock_t lock;
+		spinlock_t lock;	/* who is told */
 		const struct sdp_conn_ops *ops;
 		void *upper;
 	} up;
 
 	struct {
-		spinlock_t lock;
+		spinlock_t lock;	/* all of tx but frag */
 		enum sdp_state state;
 		int err;		/* the first error, positive errno */
 		bool dead;		/* the transport has let go: no more posts */
@@ -163,7 +163,7 @@ struct sdp_conn {
 	} tx;
 
 	struct {
-		struct mutex poll;
+		struct mutex poll;	/* the right to poll for receives */
 		/* Under poll: */
 		bool data;		/* something for the reader came */
 		bool fin;		/* DisConn came */

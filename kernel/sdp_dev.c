@@ -87,7 +87,7 @@ static int sdp_dev_add(struct ib_device *ib)
 
 	if (!sdp_dev_usable(ib))
 		return -EOPNOTSUPP;
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	dev = kzalloc_obj(*dev, GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
 	dev->pd = ib_alloc_pd(ib, 0);

@@ -51,7 +51,7 @@ enum {
 	SDP_IB_SQ_SIZE		= 31,
 	SDP_IB_RQ_SIZE		= 63,
 	SDP_IB_RCVSZ_MAX	= 32768,	/* what one fragment holds */
-	/* 4.096 us * 2^n: an acknowledgement that does not come (0.5 s), and
+	/* 4.096 us * 2^n: an acknowledgment that does not come (0.5 s), and
 	 * the answer of a CM that was not lost (0.5 s).
 	 */
 	SDP_IB_ACK_TIMEOUT	= 17,
@@ -266,7 +266,7 @@ static int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 
 static struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
 {
-	struct sdp_ib *ib = kzalloc(sizeof(*ib), GFP_KERNEL);
+	struct sdp_ib *ib = kzalloc_obj(*ib, GFP_KERNEL);
 
 	if (!ib)
 		return NULL;
@@ -1005,13 +1005,13 @@ static void sdp_ib_work(struct work_struct *work)
 static int sdp_ib_connect(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = sdp_ib_alloc(conn);
+	unsigned int limit = READ_ONCE(conn->sn->connect_timeout);
 
 	if (!ib)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until freed */
 	sdp_conn_event(conn, SDP_EV_CONNECT);
-	queue_delayed_work(sdp_ib_wq, &ib->timeout, msecs_to_jiffies(
-			   READ_ONCE(conn->sn->connect_timeout)));
+	queue_delayed_work(sdp_ib_wq, &ib->timeout, msecs_to_jiffies(limit));
 	sdp_ib_queue(ib, SDP_IB_RESOLVE);
 	return 0;
 }
@@ -1171,7 +1171,7 @@ static int sdp_ib_listen_on(struct sdp_dev *dev, void *arg)
 	list_for_each_entry(listen, &port->ids, node)
 		if (listen->dev == dev)
 			return 0;
-	listen = kzalloc(sizeof(*listen), GFP_KERNEL);
+	listen = kzalloc_obj(*listen, GFP_KERNEL);
 	if (!listen)
 		return -ENOMEM;
 	listen->dev = dev;
@@ -1220,7 +1220,7 @@ static int sdp_ib_listen(u16 number)
 		port->users++;
 		goto out;
 	}
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	port = kzalloc_obj(*port, GFP_KERNEL);
 	if (!port) {
 		err = -ENOMEM;
 		goto out;

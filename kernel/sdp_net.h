@@ -57,12 +57,15 @@ enum sdp_counter {
 	X(enable,	1, 0, 1, "0: no new connection goes by SDP") \
 	X(fallback,	0, 0, 1, "1: sockets of family 27 and protocol 257 may use TCP") \
 	X(connect_timeout, 2000, 10, 600000, "ms until an attempt over SDP is given up") \
-	X(fin_timeout,	60000, 100, 600000, "ms that a closed connection waits for the peer's DisConn") \
+	X(fin_timeout,	60000, 100, 600000, \
+	  "ms that a closed connection waits for the peer's DisConn") \
 	X(max_conns,	65536, 0, 16777216, "connections of the namespace") \
 	X(max_conns_user, 65536, 0, 16777216, "connections of one user in the namespace") \
-	X(rcvbuf_size,	16384, 4096, 32768, "bytes of one receive buffer, with 16 of header; whole pages") \
+	X(rcvbuf_size,	16384, 4096, 32768, \
+	  "bytes of one receive buffer, with 16 of header; whole pages") \
 	X(rcvbuf_count,	63, 4, 63, "receive buffers that a connection may grow to") \
-	X(sndbuf_bytes,	262144, 4096, 16777216, "bytes queued or under way unless SO_SNDBUF says otherwise")
+	X(sndbuf_bytes,	262144, 4096, 16777216, \
+	  "bytes queued or under way unless SO_SNDBUF says otherwise")
 
 struct sdp_net {
 #define SDP_TUNABLE_FIELD(field, def, min, max, help) unsigned int field;

@@ -187,7 +187,7 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 			continue;
 		}
 		clear_bit(SDP_CONN_FIRED_RECV, &conn->flags);
-		smp_mb__after_atomic();
+		smp_mb__after_atomic();	/* an event after arming sets it anew */
 		if (!conn->xp->arm_recv(conn))
 			return true;
 	} while (1);
@@ -199,11 +199,11 @@ void sdp_rx_poll(struct sdp_conn *conn)
 		bool more = false;
 
 		set_bit(SDP_CONN_AGAIN, &conn->flags);
-		smp_mb__after_atomic();
+		smp_mb__after_atomic();	/* the mark, then the attempt */
 		if (!mutex_trylock(&conn->rx.poll))
 			return;		/* its holder will see the mark */
 		clear_bit(SDP_CONN_AGAIN, &conn->flags);
-		smp_mb__after_atomic();
+		smp_mb__after_atomic();	/* what a mark from here on is for */
 		if (test_bit(SDP_CONN_OPEN, &conn->flags))
 			more = !sdp_rx_drain(conn);
 		mutex_unlock(&conn->rx.poll);

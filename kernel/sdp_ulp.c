@@ -66,7 +66,7 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 
 	if (sk->sk_state != TCP_CLOSE || inet_csk(sk)->icsk_ulp_data)
 		return -EISCONN;
-	ssk = kzalloc(sizeof(*ssk), GFP_KERNEL_ACCOUNT);
+	ssk = kzalloc_obj(*ssk, GFP_KERNEL_ACCOUNT);
 	if (!ssk)
 		return -ENOMEM;
 	refcount_set(&ssk->ref, 1);

@@ -48,7 +48,8 @@
  *	and returns that size; the structure grows at its end only.  EINVAL if
  *	there is room for less than 8 bytes.  On a socket that has fallen back
  *	to TCP the module is not asked any more: TCP's error for an unknown
- *	level then (EOPNOTSUPP, with IPv6 ENOPROTOOPT), and the reason is found in /proc/net/sdpstat and the trace point sdp_fallback.
+ *	level then (EOPNOTSUPP, with IPv6 ENOPROTOOPT), and the reason is found
+ *	in /proc/net/sdpstat and the trace point sdp_fallback.
  * SDP_FALLBACK (get, set): int, 1 if connect() may go by TCP and plain TCP
  *	clients are accepted, 0 if not.  Default: net.sdp.fallback for the
  *	first two ways to a socket, 1 for the third.  EINVAL for other values,
@@ -71,10 +72,12 @@ enum {
 	X(NONE,		"none",		"it is SDP, or nothing was tried yet") \
 	X(NO_DEVICE,	"no_device",	"no RDMA device reaches the address") \
 	X(NO_ROUTE,	"no_route",	"the address or its route could not be resolved") \
-	X(REFUSED,	"refused",	"the peer rejected: no SDP listener, or its backlog is full") \
+	X(REFUSED,	"refused", \
+	  "the peer rejected: no SDP listener, or its backlog is full") \
 	X(TIMEOUT,	"timeout",	"the peer did not answer in time") \
 	X(PROTOCOL,	"protocol",	"the peer's answer was not valid SDP") \
-	X(LIMIT,	"limit",	"net.sdp.max_conns or max_conns_user reached, or no memory") \
+	X(LIMIT,	"limit", \
+	  "net.sdp.max_conns or max_conns_user reached, or no memory") \
 	X(LOOPBACK,	"loopback",	"127.0.0.0/8 and ::1 have no RDMA device") \
 	X(OPTION,	"option",	"an option of the socket cannot be kept over SDP") \
 	X(FORCED,	"forced",	"net.sdp.enable is 0") \
@@ -125,8 +128,7 @@ struct sdp_info {
 	__u64	sdpi_bytes_received;	/* user bytes arrived */
 	__u64	sdpi_msgs_sent;		/* messages of all kinds */
 	__u64	sdpi_msgs_received;
-	__u64	sdpi_mem;		/* memory of the connection: buffers and rings
-					 * of ours, not the provider's */
+	__u64	sdpi_mem;		/* memory in our buffers and rings */
 	char	sdpi_device[16];	/* name of the RDMA device, may be cut */
 };
 
@@ -140,8 +142,8 @@ struct sdp_diag_req {
 	__u8	sdiag_family;		/* AF_INET_SDP */
 	__u8	sdiag_protocol;		/* 0 */
 	__u16	pad;			/* 0 */
-	__u32	sdr_states;		/* bit n: state n of SDP_STATES; bit 31: LISTEN;
-					 * 0 stands for all */
+	/* Bit n: state n of SDP_STATES; bit 31: LISTEN.  0 stands for all. */
+	__u32	sdr_states;
 };
 
 struct sdp_diag_msg {
