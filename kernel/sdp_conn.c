@@ -149,7 +149,7 @@ void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
 	if ((conn)->up.ops)						\
 		(conn)->up.ops->call(conn, (conn)->up.upper);		\
 	spin_unlock_bh(&(conn)->up.lock);				\
-	if (waitqueue_active(&(conn)->wq))				\
+	if (wq_has_sleeper(&(conn)->wq))				\
 		wake_up(&(conn)->wq);					\
 } while (0)
 
