@@ -5,8 +5,8 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, stream, preload, programs, module (default: all that
-# the number of hosts allows).  "full" moves gigabytes.  Output is KTAP, suite
+# SUITE: socket, pair, stream, preload, programs, capture, module (default: all
+# that the number of hosts allows).  "full" moves gigabytes.  Output is KTAP, suite
 # by suite; the last line is "N passed, N failed".
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
@@ -31,9 +31,9 @@ suites=${*:-}
 if [ -z "$suites" ]; then
 	suites="socket stream preload module"
 	if command -v on >/dev/null && on h2 true 2>/dev/null; then
-		suites="socket pair stream preload programs module"
+		suites="socket pair stream preload programs capture module"
 	else
-		echo "# one host: pair and programs are left out"
+		echo "# one host: pair, programs and capture are left out"
 	fi
 fi
 
@@ -76,6 +76,7 @@ for s in $suites; do
 	stream)		suite stream ./stream.sh $stream_args ;;
 	preload)	suite preload ./preload.sh ;;
 	programs)	suite programs ./programs.sh ;;
+	capture)	suite capture ./capture.sh ;;
 	module)		suite module "$bin/sdp_module" ;;
 	*)		echo "not ok - no suite $s"; failed=$((failed + 1)) ;;
 	esac

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What is on the wire is what the module says it sent, and what the protocol
+# text says that means: connections between h1 and h2 are captured while the
+# trace points of both hosts record every message, and each message must be the
+# same to three readers: the trace points, Wireshark's dissector, and our own
+# decoder (lib/sdp_decode.py).  For a link that loses nothing.
+. "$(dirname "$0")/lib/ktap.sh"
+
+dir=$(mktemp -d "$SDP_SHARE/capture.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+export PYTHONDONTWRITEBYTECODE=1
+
+compare() {
+	limit 60 python3 "$selftests/capture.py" "$1" "$dir"
+}
+
+vectors() {
+	python3 "$selftests/lib/sdp_decode.py" --vectors
+}
+
+begin
+two_hosts || { echo "Bail out! capture.sh needs two hosts"; exit 2; }
+check capture.golden_vectors vectors
+check capture.record compare record
+check capture.complete compare capture
+check capture.hello compare hello
+check capture.posted_is_on_the_wire compare posted
+check capture.wire_is_heard compare heard
+check capture.streams compare streams
+check capture.ends compare ends
+check capture.tshark_hello compare tshark_hello
+check capture.tshark_messages compare tshark_messages
+finish
