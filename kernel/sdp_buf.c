@@ -65,6 +65,29 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 	kmem_cache_free(sdp_buf_cache, buf);
 }
 
+/* A spare page in place of one that has no room for @bytes, if there is one. */
+static void sdp_msg_next_page(struct sdp_conn *conn, u32 bytes)
+{
+	struct page_frag *frag = &conn->tx.frag;
+	struct page *page = NULL;
+
+	if (!READ_ONCE(conn->tx.nspare) ||
+	    (frag->page && (frag->offset + bytes <= frag->size ||
+			    page_ref_count(frag->page) == 1)))
+		return;
+	spin_lock_bh(&conn->tx.lock);
+	if (conn->tx.nspare)
+		page = conn->tx.spare[--conn->tx.nspare];
+	spin_unlock_bh(&conn->tx.lock);
+	if (!page)
+		return;
+	if (frag->page)
+		put_page(frag->page);
+	frag->page = page;
+	frag->offset = 0;
+	frag->size = page_size(page);
+}
+
 struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
 			      u32 *room)
 {
@@ -76,6 +99,7 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
 	if (!msg)
 		return NULL;
 	frag->offset = ALIGN(frag->offset, SDP_MSG_ALIGN);
+	sdp_msg_next_page(conn, bytes);
 	if (!skb_page_frag_refill(bytes, frag, gfp)) {
 		kmem_cache_free(sdp_msg_cache, msg);
 		return NULL;
@@ -125,6 +149,27 @@ void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
+void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct page *page = msg->page;
+
+	lockdep_assert_held(&conn->tx.lock);
+	/* The only reference is ours: neither the fragment's nor a message's. */
+	if (page && conn->tx.nspare < SDP_TX_SPARE && PageCompound(page) &&
+	    !page_is_pfmemalloc(page) && page_ref_count(page) == 1) {
+		get_page(page);
+		conn->tx.spare[conn->tx.nspare++] = page;
+	}
+	sdp_msg_free(conn, msg);
+}
+
+void sdp_msg_idle(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	while (conn->tx.nspare)
+		put_page(conn->tx.spare[--conn->tx.nspare]);
+}
+
 void sdp_buf_purge(struct sdp_conn *conn)
 {
 	struct sdp_buf *buf, *next_buf;
@@ -137,6 +182,8 @@ void sdp_buf_purge(struct sdp_conn *conn)
 		list_del_init(&msg->node);
 		sdp_msg_free(conn, msg);
 	}
+	while (conn->tx.nspare)
+		put_page(conn->tx.spare[--conn->tx.nspare]);
 	if (conn->tx.frag.page)
 		put_page(conn->tx.frag.page);
 }

@@ -17,6 +17,9 @@
 
 struct sdp_conn;
 
+/* Pages kept for messages to come while others are under way. */
+enum { SDP_TX_SPARE = 4 };
+
 struct sdp_buf {
 	struct list_head node;	/* rx.idle, rx.queue or rx.ready; none when posted */
 	struct list_head all;	/* rx.all, rx.lock */
@@ -115,6 +118,26 @@ void sdp_msg_grow(struct sdp_conn *conn, struct sdp_msg *msg, u32 bytes);
  * Context: process or softirq.
  */
 void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg);
+
+/**
+ * sdp_msg_sent() - give a message back that the device has done with
+ * @conn: the connection, tx.lock held
+ * @msg: on no list
+ *
+ * Keeps its page for the next message if nothing else lies in it: a new one
+ * would be cleared first, on most kernels.
+ *
+ * Context: process or softirq.
+ */
+void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg);
+
+/**
+ * sdp_msg_idle() - nothing is under way: let the spare pages go
+ * @conn: the connection, tx.lock held
+ *
+ * Context: process or softirq.
+ */
+void sdp_msg_idle(struct sdp_conn *conn);
 
 /**
  * sdp_buf_purge() - free every buffer and message of a connection

@@ -158,6 +158,8 @@ struct sdp_conn {
 		struct list_head ctl_free;
 		u64 bytes;		/* user bytes posted */
 		u64 msgs;
+		u8 nspare;
+		struct page *spare[SDP_TX_SPARE]; /* for tx.frag, not cleared */
 		/* Under the socket lock: */
 		struct page_frag frag;	/* where the next message is built */
 	} tx;

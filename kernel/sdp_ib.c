@@ -61,7 +61,7 @@ enum {
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
 	SDP_IB_MAX_ADVERTS	= 1,
-	SDP_IB_POLL		= 16,		/* completions per call */
+	SDP_IB_POLL		= 4,		/* completions per call, on the stack */
 };
 
 /* What the worker has to do; it does the lowest bit first. */
@@ -1065,22 +1065,27 @@ static int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 	struct ib_wc wc[SDP_IB_POLL];
-	int i, n;
+	int i, n, want, done = 0;
 
-	n = ib_poll_cq(ib->qp.recv_cq, min_t(int, budget, SDP_IB_POLL), wc);
-	for (i = 0; i < n; i++) {
-		struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
-		u32 bytes = 0;
+	do {
+		want = min_t(int, budget - done, SDP_IB_POLL);
+		n = ib_poll_cq(ib->qp.recv_cq, want, wc);
+		for (i = 0; i < n; i++) {
+			struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
+			u32 bytes = 0;
 
-		/* On errors only the cookie and the status are valid. */
-		if (wc[i].status == IB_WC_SUCCESS) {
-			bytes = wc[i].byte_len;
-			ib_dma_sync_single_for_cpu(ib->dev->ib, buf->dma, bytes,
-						   DMA_FROM_DEVICE);
+			/* On errors only the cookie and the status are valid. */
+			if (wc[i].status == IB_WC_SUCCESS) {
+				bytes = wc[i].byte_len;
+				ib_dma_sync_single_for_cpu(ib->dev->ib,
+							   buf->dma, bytes,
+							   DMA_FROM_DEVICE);
+			}
+			sdp_rx_arrived(conn, buf, bytes, wc[i].status);
 		}
-		sdp_rx_arrived(conn, buf, bytes, wc[i].status);
-	}
-	return max(n, 0);
+		done += max(n, 0);
+	} while (n == want && done < budget);
+	return done;
 }
 
 static void sdp_ib_poll_send(struct sdp_conn *conn)

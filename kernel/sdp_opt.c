@@ -31,6 +31,9 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_bytes_sent = conn->tx.bytes;
 	info->sdpi_msgs_sent = conn->tx.msgs;
 	info->sdpi_mem = sizeof(*conn) + conn->tx.outstanding;
+	if (conn->tx.nspare)
+		info->sdpi_mem += conn->tx.nspare *
+				  page_size(conn->tx.spare[0]);
 	spin_unlock_bh(&conn->tx.lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;

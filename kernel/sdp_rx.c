@@ -177,17 +177,16 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	lockdep_assert_held(&conn->rx.poll);
 	do {
 		n = conn->xp->poll_recv(conn, budget);
-		budget -= n;
 		if (n) {
 			sdp_rx_settle(conn);
 			/* Credits came, or something is owed for them. */
 			sdp_tx_run(conn);
+			budget -= n;
 			if (budget <= 0)
 				return false;
-			continue;
 		}
 		clear_bit(SDP_CONN_FIRED_RECV, &conn->flags);
-		smp_mb__after_atomic();	/* an event after arming sets it anew */
+		smp_mb__after_atomic();
 		if (!conn->xp->arm_recv(conn))
 			return true;
 	} while (1);

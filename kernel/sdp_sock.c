@@ -158,6 +158,9 @@ static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 
 static void sdp_sock_end(struct sdp_conn *conn)
 {
+	/* What came meanwhile is ours to look at: a worker costs a switch. */
+	if (test_bit(SDP_CONN_FIRED_RECV, &conn->flags))
+		sdp_rx_poll(conn);
 	sdp_conn_leave(conn);
 	sdp_conn_put(conn);
 }

@@ -334,7 +334,9 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 		conn->tx.done |= SDP_TX_DONE_FIN;
 	else if (msg->mid == SDP_MID_ABORT_CONN)
 		conn->tx.done |= SDP_TX_DONE_ABORT;
-	sdp_msg_free(conn, msg);
+	sdp_msg_sent(conn, msg);
+	if (!conn->tx.outstanding)
+		sdp_msg_idle(conn);
 }
 
 void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)
