@@ -242,7 +242,7 @@ static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk)
 	if (inet_sk(sk)->inet_num)
 		return 0;
 	if (sk->sk_prot->get_port(sk, 0))
-		return -EAGAIN;
+		return -EADDRNOTAVAIL;
 	inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
 	ssk->port_ours = true;
 	return 0;
