@@ -190,6 +190,23 @@ static struct sdp_conn *sdp_listen_pop(struct sdp_sk *ssk, bool setup_too)
 	return conn;
 }
 
+/* Who could not take it gets it again, or somebody else does. */
+static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
+{
+	bool open;
+
+	spin_lock_bh(&ssk->lock);
+	open = !ssk->closed && ssk->sk && ssk->sk->sk_state == TCP_LISTEN;
+	if (open) {
+		list_add(&conn->accept_node, &ssk->acceptq);
+		WRITE_ONCE(ssk->acceptable, ssk->acceptable + 1);
+		ssk->qlen++;
+		ssk->sk->sk_data_ready(ssk->sk);
+	}
+	spin_unlock_bh(&ssk->lock);
+	return open;
+}
+
 static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	sdp_conn_attach(conn, NULL, NULL);
@@ -217,6 +234,24 @@ void sdp_listen_stop(struct sdp_sk *ssk)
 	}
 	while ((conn = sdp_listen_pop(ssk, true)))
 		sdp_listen_drop(ssk, conn);
+}
+
+/* Not listening after all.  The port stays, as when TCP's own listen() fails. */
+static void sdp_listen_undo(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	u8 locks;
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN) {
+		locks = sk->sk_userlocks;
+		sk->sk_userlocks |= SOCK_BINDPORT_LOCK | SOCK_BINDADDR_LOCK;
+		sk->sk_prot->disconnect(sk, O_NONBLOCK);
+		sk->sk_userlocks = locks;
+		sock->state = SS_UNCONNECTED;
+		sk->sk_state_change(sk);
+	}
+	release_sock(sk);
 }
 
 int sdp_listen(struct socket *sock, int backlog)
@@ -252,7 +287,7 @@ int sdp_listen(struct socket *sock, int backlog)
 		if (sdp_ulp_may_fall_back(sk, ssk))
 			err = 0;
 		else
-			sdp_ulp_tcp(sk)->shutdown(sock, SHUT_RDWR);
+			sdp_listen_undo(sock);
 		goto out;
 	}
 	spin_lock_bh(&sn->list_lock);
@@ -309,8 +344,8 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 
 	nsk = sdp_ulp_steal(sock_net(sk), sk->sk_family, 0);
 	if (IS_ERR(nsk)) {
-		sdp_listen_drop(ssk, conn);
-		return PTR_ERR(nsk);
+		err = PTR_ERR(nsk);
+		goto fail;
 	}
 	newsock->ops = sdp_ulp_tcp(sk);
 	lock_sock(nsk);
@@ -327,9 +362,13 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 	}
 	release_sock(nsk);
 	if (err)
+		goto fail;
+	sdp_ulp_put(ssk);	/* the child's */
+	return 0;
+
+fail:
+	if (!sdp_listen_put_back(ssk, conn))
 		sdp_listen_drop(ssk, conn);
-	else
-		sdp_ulp_put(ssk);	/* the child's */
 	return err;
 }
 
