@@ -91,6 +91,23 @@ static int sdp_sock_wait_space(struct sock *sk, struct sdp_conn *conn,
 	return err;
 }
 
+/* TCP does not fail when memory is short, it waits; so do we. */
+static int sdp_sock_wait_memory(struct sock *sk, long *timeo)
+{
+	long nap = min_t(long, *timeo, HZ / 50 + 1);
+
+	if (!nap)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	if (*timeo != MAX_SCHEDULE_TIMEOUT)
+		*timeo -= nap;
+	release_sock(sk);
+	schedule_timeout_interruptible(nap);
+	lock_sock(sk);
+	return 0;
+}
+
 /* How often the queue is pushed while a long send is being copied. */
 enum { SDP_SOCK_PUSH_EVERY = 4 };
 
@@ -121,11 +138,12 @@ static int sdp_sock_send(struct sock *sk, struct sdp_conn *conn,
 			continue;
 		}
 		sdp_tx_run(conn);
-		if (n != -EAGAIN) {
+		if (n == -EAGAIN)
+			err = sdp_sock_wait_space(sk, conn, &timeo);
+		else if (n == -ENOMEM)
+			err = sdp_sock_wait_memory(sk, &timeo);
+		else
 			err = n;
-			break;
-		}
-		err = sdp_sock_wait_space(sk, conn, &timeo);
 		if (err)
 			break;
 	}
