@@ -139,6 +139,12 @@ static void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason)
 	sdp_ib_queue(ib, SDP_IB_REFUSED);
 }
 
+/* No memory, or the device has no more of something: not the route's fault. */
+static bool sdp_ib_short_of(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS;
+}
+
 /* Addresses */
 
 static void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
@@ -368,8 +374,13 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 		sdp_ib_queue(ib, SDP_IB_REQ);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		sdp_ib_refuse(ib, ENETUNREACH, event->status == -ENODEV ?
-			      SDP_REASON_NO_DEVICE : SDP_REASON_NO_ROUTE);
+		if (sdp_ib_short_of(event->status))
+			sdp_ib_refuse(ib, -event->status, SDP_REASON_LIMIT);
+		else
+			sdp_ib_refuse(ib, ENETUNREACH,
+				      event->status == -ENODEV ?
+				      SDP_REASON_NO_DEVICE :
+				      SDP_REASON_NO_ROUTE);
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
@@ -412,7 +423,9 @@ static void sdp_ib_resolve(struct sdp_ib *ib)
 	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,
 				(struct sockaddr *)&dst,
 				READ_ONCE(conn->sn->connect_timeout));
-	if (err)
+	if (sdp_ib_short_of(err))
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+	else if (err)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 }
 
@@ -426,7 +439,9 @@ static void sdp_ib_resolve_route(struct sdp_ib *ib)
 	}
 	err = rdma_resolve_route(ib->resolver,
 				 READ_ONCE(ib->conn->sn->connect_timeout));
-	if (err)
+	if (sdp_ib_short_of(err))
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+	else if (err)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
 }
 
@@ -492,10 +507,11 @@ static void sdp_ib_send_req(struct sdp_ib *ib)
 {
 	int err = sdp_ib_try_req(ib);
 
-	if (err)
-		sdp_ib_refuse(ib, err == -ENODEV ? ENETUNREACH : -err,
-			      err == -ENODEV ? SDP_REASON_NO_DEVICE :
-					       SDP_REASON_LIMIT);
+	if (err == -ENODEV)
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+	else if (err)	/* a provider's own ways to say so are no user's */
+		sdp_ib_refuse(ib, err == -ENOMEM ? ENOMEM : ENOBUFS,
+			      SDP_REASON_LIMIT);
 	/* The REQ is out, or never will be. */
 	rdma_destroy_id(ib->resolver);
 	ib->resolver = NULL;
