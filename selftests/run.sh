@@ -5,9 +5,9 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, stream, preload, programs, capture, module (default: all
-# that the number of hosts allows).  "full" moves gigabytes.  Output is KTAP, suite
-# by suite; the last line is "N passed, N failed".
+# SUITE: socket, pair, stream, preload, programs, capture, module, fault (default:
+# all that the number of hosts and the kernel allow).  "full" moves gigabytes.
+# Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
@@ -34,6 +34,11 @@ if [ -z "$suites" ]; then
 		suites="socket pair stream preload programs capture module"
 	else
 		echo "# one host: pair, programs and capture are left out"
+	fi
+	if [ -e /proc/self/fail-nth ]; then
+		suites+=" fault"
+	else
+		echo "# this kernel cannot inject faults: fault is left out"
 	fi
 fi
 
@@ -78,6 +83,7 @@ for s in $suites; do
 	programs)	suite programs ./programs.sh ;;
 	capture)	suite capture ./capture.sh ;;
 	module)		suite module "$bin/sdp_module" ;;
+	fault)		suite fault ./fault.sh ;;
 	*)		echo "not ok - no suite $s"; failed=$((failed + 1)) ;;
 	esac
 done

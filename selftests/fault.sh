@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Memory that is not there, and devices that have no more of something:
+# selftests/fault.sh [ARGUMENT...] (those of sdp_fault: -t CASE, -v VARIANT).
+# One host talks to itself: the faults are then at both ends.
+. "$(dirname "$0")/lib/ktap.sh"
+
+rm -f "$log"
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+exec "$bin/sdp_fault" "$@"
