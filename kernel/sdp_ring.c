@@ -24,9 +24,13 @@ void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 /* Memory of a ring whose reader does not read, as TCP's first window. */
 enum { SDP_RING_UNREAD = 128 * 1024 };
 
+/* The last two are not for data: a peer that has used the rest is stopped. */
+enum { SDP_RING_NOT_DATA = 2 };
+
 bool sdp_ring_is_low(struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->tx.flow.posted) <= READ_ONCE(conn->rx.target) / 4;
+	return READ_ONCE(conn->tx.flow.posted) <=
+	       max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA);
 }
 
 static u16 sdp_ring_wanted(struct sdp_conn *conn, bool reading)
@@ -38,7 +42,8 @@ static u16 sdp_ring_wanted(struct sdp_conn *conn, bool reading)
 	if (!reading)
 		max = min_t(u32, max, SDP_RING_UNREAD / conn->rcv_size);
 	target = conn->rx.target;
-	if (sdp_ring_is_low(conn) && target < max)
+	/* Not while it is being filled for the first time. */
+	if (sdp_ring_is_low(conn) && target < max && conn->rx.nbufs >= target)
 		target = min_t(u32, target * 2, max);
 	conn->rx.target = max_t(u16, min(target, READ_ONCE(conn->rx.max)),
 				SDP_WIRE_CREDITS_MIN);

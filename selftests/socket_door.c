@@ -185,6 +185,25 @@ TEST_ON(info_counts, ON_SDP)
 	EQ(10, c.sdpi_bytes_received);
 }
 
+/* Four buffers before anything is sent; more when the peer uses them up. */
+TEST_ON(info_memory, ON_SDP)
+{
+	struct sdp_info was, is;
+	struct pair p;
+	unsigned int size;
+
+	pair_open(&p);
+	OK(sdp_info(p.s, &was));
+	size = was.sdpi_rcv_size + 16;
+	EQ(4, was.sdpi_posted);
+	if (was.sdpi_mem < 4 * size || was.sdpi_mem >= 5 * size)
+		FAIL("%llu bytes held, of receive buffers of %u", was.sdpi_mem, size);
+	fill(p.c, 1);
+	OK(sdp_info(p.s, &is));
+	if (is.sdpi_mem < 8 * size)
+		FAIL("%llu bytes held when full", is.sdpi_mem);
+}
+
 TEST_ON(options_of_sol_sdp_wrong, ON_SDP)
 {
 	int fd = sock(), one = 1, x;
