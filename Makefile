@@ -4,6 +4,7 @@
 #   make demo           two guests, an unmodified iperf3 between them over SDP
 #   make check          all tests that fit half an hour
 #   make check-all      those and the long ones
+#   make bench          what it costs beside TCP, rsockets and raw verbs
 #   make                the module for the running kernel, and the tools
 #   make KDIR=DIR       the module for the kernel whose build tree is DIR
 #   make install        on a real host, as root
@@ -13,7 +14,7 @@ O ?= $(CURDIR)/build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all module tools install uninstall demo check check-all clean
+.PHONY: all module tools install uninstall demo check check-all bench clean
 
 all: module tools
 
@@ -39,7 +40,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/sdpstat $(DESTDIR)$(PREFIX)/lib/libsdp_preload.so
 	$(if $(DESTDIR),,depmod $(KVER))
 
-demo check check-all:
+demo check check-all bench:
 	@scripts/$@
 
 clean:

@@ -17,6 +17,7 @@ enum { BENCH_MAX = 1 << 20 };	/* bytes of one send */
 struct transport {
 	const char *name;
 	bool can_idle;		/* many connections at once may be held */
+	bool stays_open;	/* close() hangs unless the other side reads */
 	void *(*listen)(int port);
 	void *(*accept)(void *listener);
 	void *(*connect)(const char *host, int port);

@@ -223,4 +223,6 @@ LISTEN_AND_CONNECT(rsocket)
 const struct transport over_tcp = { .name = "tcp", SOCKET_OPS(tcp) };
 const struct transport over_sdp = { .name = "sdp", SOCKET_OPS(sdp), .memory = sdp_memory };
 const struct transport over_unix = { .name = "unix", SOCKET_OPS(unix) };
-const struct transport over_rsockets = { .name = "rsockets", SOCKET_OPS(rsocket) };
+const struct transport over_rsockets = {
+	.name = "rsockets", .stays_open = true, SOCKET_OPS(rsocket)
+};

@@ -43,7 +43,8 @@ static const char usage[] =
 "  --ms N         how long one measurement should take (default: 150)\n"
 "  --insn NS      count instructions, each of NS nanoseconds of the clock\n"
 "  --idle N       measure the memory of N idle connections\n"
-"  --tsv FILE     append the figures: shape, size, transport, median, min, max\n";
+"  --tsv          figures also in lines that begin with @, fields between tabs: shape,\n"
+"                 size or connections, transport, unit, median, min, max\n";
 
 enum { MAX_SIZES = 16, MAX_ROUNDS = 101 };
 
@@ -67,7 +68,7 @@ static struct {
 	int ms;
 	int insn;
 	int idle;
-	FILE *tsv;
+	bool tsv;
 	uint32_t ping[MAX_SIZES], stream[MAX_SIZES];
 	int npings, nstreams;
 } opt = {
@@ -467,11 +468,10 @@ static void report(struct job *j, const bool *chosen)
 			printf(" %8.2f", med[i] / tcp);
 		putchar('\n');
 		if (opt.tsv)
-			fprintf(opt.tsv, "%s\t%u\t%s\t%s\t%.3f\t%.3f\t%.3f\n",
+			printf("@\t%s\t%u\t%s\t%s\t%.3f\t%.3f\t%.3f\n",
 				j->copy ? "copy" : j->stream ? "stream" : "ping", j->size,
 				name, unit, scaled(j, med[i]), lo, hi);
 	}
-	fflush(stdout);
 }
 
 static double idle_seconds(void)
@@ -550,11 +550,23 @@ static struct memory memory_there(void *control)
 	return m;
 }
 
-static void print_memory(const char *side, struct memory was, struct memory is)
+static void print_memory(const char *name, const char *side, struct memory was, struct memory is)
 {
+	double kernel = (is.kernel - was.kernel) / 1024.0 / opt.idle;
+	double user = (is.user - was.user) / 1024.0 / opt.idle;
+
 	printf("  %-10s %10.1f KiB of the kernel's %10.1f KiB of the program's\n", side,
-	       (is.kernel - was.kernel) / 1024.0 / opt.idle,
-	       (is.user - was.user) / 1024.0 / opt.idle);
+	       kernel, user);
+	if (opt.tsv)
+		printf("@\tidle\t%d\t%s\t%s, KiB: kernel, program, sum\t%.1f\t%.1f\t%.1f\n",
+		       opt.idle, name, side, kernel, user, kernel + user);
+}
+
+static void print_own(const char *name, double kib)
+{
+	printf("  %-10s %10.1f KiB of the kernel's, by its own account\n", name, kib);
+	if (opt.tsv)
+		printf("@\tidle\t%d\t%s\town account, KiB\t%.1f\n", opt.idle, name, kib);
 }
 
 static void measure_idle(const bool *chosen, void *control)
@@ -562,37 +574,34 @@ static void measure_idle(const bool *chosen, void *control)
 	void **conns = calloc(opt.idle, sizeof(*conns));
 	struct memory here, there;
 	uint64_t ours;
-	int t, i, turn;
+	int t, i;
 
 	for (t = 0; t < NTRANSPORTS; t++) {
 		const struct transport *over = transports[t];
 
 		if (!chosen[t] || !over->can_idle)
 			continue;
-		/* Twice: the first turn fills slabs and pools that stay. */
-		for (turn = 0; turn < 2; turn++) {
-			ours = 0;
-			here = memory_now();
-			there = memory_there(control);
-			for (i = 0; i < opt.idle; i++) {
-				conns[i] = over->connect(opt.host, port_of(t, PORT_HOLD));
-				if (over->memory)
-					ours += over->memory(conns[i]);
-			}
-			sleep(1);
-			printf("\n%s, %d idle connections, turn %d, memory of one:\n",
-			       over->name, opt.idle, turn + 1);
-			print_memory("client", here, memory_now());
-			print_memory("server", there, memory_there(control));
+		ours = 0;
+		here = memory_now();
+		there = memory_there(control);
+		for (i = 0; i < opt.idle; i++) {
+			conns[i] = over->connect(opt.host, port_of(t, PORT_HOLD));
 			if (over->memory)
-				printf("  %-10s %10.1f KiB\n", "sdpi_mem",
-				       ours / 1024.0 / opt.idle);
-			for (i = 0; i < opt.idle; i++)
-				over->close(conns[i]);
-			ask(&over_tcp, control, OP_DROP, 0, 0);
-			recv_exact(&over_tcp, control, 1);
-			sleep(2);
+				ours += over->memory(conns[i]);
 		}
+		sleep(1);
+		printf("\n%s, %d idle connections, memory of one:\n", over->name, opt.idle);
+		print_memory(over->name, "client", here, memory_now());
+		print_memory(over->name, "server", there, memory_there(control));
+		if (over->memory)
+			print_own(over->name, ours / 1024.0 / opt.idle);
+		if (over->stays_open)
+			break;		/* the last one: the end of the program closes it */
+		ask(&over_tcp, control, OP_DROP, 0, 0);
+		for (i = 0; i < opt.idle; i++)
+			over->close(conns[i]);
+		recv_exact(&over_tcp, control, 1);
+		sleep(2);
 	}
 	free(conns);
 }
@@ -649,7 +658,7 @@ int main(int argc, char **argv)
 		{ "ms", required_argument, NULL, 'm' },
 		{ "insn", required_argument, NULL, 'i' },
 		{ "idle", required_argument, NULL, 'I' },
-		{ "tsv", required_argument, NULL, 't' },
+		{ "tsv", no_argument, NULL, 't' },
 		{}
 	};
 	bool chosen[NTRANSPORTS] = { true, true, true, true, false };
@@ -658,6 +667,7 @@ int main(int argc, char **argv)
 	int c;
 
 	signal(SIGPIPE, SIG_IGN);
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
 		case 's': serving = true; break;
@@ -670,11 +680,7 @@ int main(int argc, char **argv)
 		case 'm': opt.ms = atoi(optarg); break;
 		case 'i': opt.insn = atoi(optarg); break;
 		case 'I': opt.idle = atoi(optarg); break;
-		case 't':
-			opt.tsv = fopen(optarg, "a");
-			if (!opt.tsv)
-				die("%s: %s", optarg, strerror(errno));
-			break;
+		case 't': opt.tsv = true; break;
 		default:
 			fputs(usage, stderr);
 			return 2;
