@@ -57,7 +57,9 @@ enum {
 	SDP_IB_ACK_TIMEOUT	= 17,
 	SDP_IB_CM_TIMEOUT	= 17,
 	SDP_IB_CM_RETRIES	= 15,
-	SDP_IB_RETRY_COUNT	= 7,
+	SDP_IB_ACK_TIMEOUT_MAX	= 19,		/* 2 s */
+	/* 7 means 7, but soft-RoCE takes it for ever. */
+	SDP_IB_RETRY_COUNT	= 6,
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
 	SDP_IB_MAX_ADVERTS	= 1,
@@ -266,6 +268,13 @@ static int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		/* The CM of the passive side does not know it yet. */
 		attr.rq_psn = ib->psn;
 		attr.min_rnr_timer = SDP_IB_RNR_TIMER;
+	} else if (state == IB_QPS_RTS) {
+		/* The passive side has them from the peer's REQ, which must
+		 * not make us wait for ever (0 does) or for hours.
+		 */
+		attr.retry_cnt = SDP_IB_RETRY_COUNT;
+		attr.timeout = clamp_t(u8, attr.timeout, SDP_IB_ACK_TIMEOUT,
+				       SDP_IB_ACK_TIMEOUT_MAX);
 	}
 	return ib_modify_qp(ib->qp.qp, &attr, mask);
 }
