@@ -62,6 +62,7 @@ enum {
 	SDP_IB_RETRY_COUNT	= 6,
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
+	SDP_IB_SETUP_MS		= 10000,	/* REP to RTU, at the least */
 	SDP_IB_MAX_ADVERTS	= 1,
 	SDP_IB_POLL		= 4,		/* completions per call, on the stack */
 };
@@ -74,6 +75,7 @@ enum sdp_ib_todo {
 	SDP_IB_REP,		/* active: REP received */
 	SDP_IB_BUILD,		/* passive: REQ admitted */
 	SDP_IB_RTU,		/* passive: RTU, or a message, received */
+	SDP_IB_TIMEOUT,		/* not established in time */
 	SDP_IB_REFUSED,		/* ib->err and ib->reason say how */
 	SDP_IB_DREQ_HEARD,
 	SDP_IB_DREP_HEARD,	/* or the DREQ was given up */
@@ -86,7 +88,7 @@ enum sdp_ib_todo {
 struct sdp_ib {
 	struct sdp_conn *conn;		/* a reference, until freed */
 	struct work_struct work;
-	struct delayed_work timeout;	/* of connect() */
+	struct delayed_work timeout;	/* until it is established */
 	unsigned long todo;		/* enum sdp_ib_todo */
 	struct sdp_dev *dev;		/* reference; set before it is listed */
 	struct list_head dev_node;	/* dev->conns, dev->lock */
@@ -556,7 +558,14 @@ static void sdp_ib_timeout(struct work_struct *work)
 	struct sdp_ib *ib = container_of(to_delayed_work(work), struct sdp_ib,
 					 timeout);
 
-	sdp_ib_refuse(ib, ETIMEDOUT, SDP_REASON_TIMEOUT);
+	sdp_ib_queue(ib, SDP_IB_TIMEOUT);
+}
+
+static void sdp_ib_timed_out(struct sdp_ib *ib)
+{
+	/* It may have come about while this waited its turn. */
+	if (sdp_conn_state(ib->conn) < SDP_ESTABLISHED)
+		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
 }
 
 /* Passive side */
@@ -773,6 +782,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 
 static void sdp_ib_build(struct sdp_ib *ib)
 {
+	unsigned int limit = READ_ONCE(ib->conn->sn->connect_timeout);
 	int err;
 
 	if (sdp_conn_state(ib->conn) != SDP_SYN_RECV)
@@ -782,7 +792,15 @@ static void sdp_ib_build(struct sdp_ib *ib)
 		sdp_count(ib->conn->sn, SDP_CNT_REJECT_LIMIT, 1);
 		/* Destroying the CM id rejects. */
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+		return;
 	}
+	/* How long the CM repeats the REP is the peer's word, in its REQ; a
+	 * peer that does not exist would hold its place for hours.
+	 */
+	limit = max_t(unsigned int, limit, SDP_IB_SETUP_MS);
+	if (sdp_conn_state(ib->conn) == SDP_SYN_RECV)
+		queue_delayed_work(sdp_ib_wq, &ib->timeout,
+				   msecs_to_jiffies(limit));
 }
 
 /* The first message came, or the RTU: whichever is first (1.5). */
@@ -793,6 +811,7 @@ static void sdp_ib_established(struct sdp_conn *conn)
 	/* Says no more than the RTU would; fails when that was faster. */
 	ib_cm_notify(ib->cm_id, IB_EVENT_COMM_EST);
 	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
+	cancel_delayed_work(&ib->timeout);
 }
 
 static void sdp_ib_rtu(struct sdp_ib *ib)
@@ -984,6 +1003,9 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 		break;
 	case SDP_IB_RTU:
 		sdp_ib_rtu(ib);
+		break;
+	case SDP_IB_TIMEOUT:
+		sdp_ib_timed_out(ib);
 		break;
 	case SDP_IB_REFUSED:
 		sdp_ib_refused(ib);
