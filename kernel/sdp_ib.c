@@ -687,7 +687,8 @@ static int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	verdict = sdp_wire_get_hello(&hello, event->private_data,
 				     SDP_LEN_HELLO);
 	trace_sdp_cm(0, sdp_wire_verdict_name(verdict), port);
-	if (verdict != SDP_WIRE_OK) {
+	/* Port 0 has no name: accept() would fail for who calls it. */
+	if (verdict != SDP_WIRE_OK || !hello.port) {
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_HELLO, 1);
 		return -EINVAL;
 	}
