@@ -25,6 +25,8 @@
  *  - SDP_DO_ABORTCONN in FIN_WAIT_1, CLOSING and LAST_ACK: the DisConn may
  *    still be queued.  Then it and the data before it are dropped and the DREQ
  *    goes alone (6.3).
+ *    The DREQ waits for the AbortConn's completion, but not for long: then
+ *    FIN_TIMEOUT in TIME_WAIT_1 asks for it.  A second DREQ is void.
  *  - The orphan timer belongs to close(), which knows that nobody is left; the
  *    table starts only LAST_ACK's, which gives the first closer a short time
  *    for its DREQ.  FIN_TIMEOUT asks for no SDP_DO_RESET: nobody would see it.
@@ -138,6 +140,8 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 	[SDP_TIME_WAIT_1] = {
 		[SDP_EV_DREP] = { SDP_TIME_WAIT_2, 0 },
 		SDP_STATE_DREQ_ENDS,
+		/* An AbortConn that the peer's device does not take. */
+		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
 		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
 		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_FREE },
 	},
