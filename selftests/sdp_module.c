@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,6 +399,46 @@ TEST_ON(device_gone_then_unload, ON_SDP)
 	EVENTUALLY(0, (p.c = sock(), p.l = listener(&p.addr, 4),
 		       connect_to(p.c, &p.addr)));
 	must_be_sdp(p.c);
+}
+
+static void shell(const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	EQ(0, system(line));
+}
+
+/*
+ * The first socket of each door loads an installed module.  The kernel runs
+ * its modprobe on a tree that has nothing else in it.
+ */
+TEST_ON(loads_by_itself, ON_SDP)
+{
+	char tree[] = "/tmp/sdp_module.XXXXXX";
+	const char *path = getenv("SDP_MODULE") ?: "/run/rig/modules/af_sdp.ko";
+	char was[128] = "";
+	FILE *f;
+
+	f = fopen("/proc/sys/kernel/modprobe", "r");
+	if (!f || !fgets(was, sizeof(was), f))
+		FAIL("/proc/sys/kernel/modprobe: %s", ktap_errno(errno));
+	fclose(f);
+	was[strcspn(was, "\n")] = 0;
+	if (!mkdtemp(tree))
+		FAIL("mkdtemp: %s", ktap_errno(errno));
+	shell("d=%s/lib/modules/$(uname -r) && mkdir -p $d && cp %s $d/af_sdp.ko && "
+	      "touch $d/modules.order $d/modules.builtin $d/modules.builtin.modinfo && "
+	      "depmod -b %s && printf '#!/bin/sh\nexec %s -d %s \"$@\"\n' > %s/modprobe && "
+	      "chmod 755 %s/modprobe && sysctl -qw kernel.modprobe=%s/modprobe",
+	      tree, path, tree, was, tree, tree, tree, tree);
+	EVENTUALLY(0, unload());
+	close(sock());
+	EQ(true, loaded());
+	shell("sysctl -qw kernel.modprobe=%s && rm -r %s", was, tree);
 }
 
 int main(int argc, char **argv)
