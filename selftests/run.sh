@@ -5,8 +5,8 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, stream, preload, programs, capture, module, fault (default:
-# all that the number of hosts and the kernel allow).  "full" moves gigabytes.
+# SUITE: socket, pair, stream, preload, programs, capture, wire, module, fault
+# (default: all that the number of hosts and the kernel allow).  "full" moves gigabytes.
 # Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
@@ -31,9 +31,9 @@ suites=${*:-}
 if [ -z "$suites" ]; then
 	suites="socket stream preload module"
 	if command -v on >/dev/null && on h2 true 2>/dev/null; then
-		suites="socket pair stream preload programs capture module"
+		suites="socket pair stream preload programs capture wire module"
 	else
-		echo "# one host: pair, programs and capture are left out"
+		echo "# one host: pair, programs, capture and wire are left out"
 	fi
 	if [ -e /proc/self/fail-nth ]; then
 		suites+=" fault"
@@ -82,6 +82,7 @@ for s in $suites; do
 	preload)	suite preload ./preload.sh ;;
 	programs)	suite programs ./programs.sh ;;
 	capture)	suite capture ./capture.sh ;;
+	wire)		suite wire ./wire.sh ;;
 	module)		suite module "$bin/sdp_module" ;;
 	fault)		suite fault ./fault.sh ;;
 	*)		echo "not ok - no suite $s"; failed=$((failed + 1)) ;;

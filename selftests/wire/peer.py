@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A peer of SDP with every field in the test's hands.
+
+    peer = Peer(address)
+    conn = peer.connect(host, port)             we are the active side
+    conn = peer.accept(); conn.establish()      we are the passive side
+
+Left alone it speaks correctly: it numbers its messages, acknowledges what it
+heard, and always has as many buffers posted as conn.bufs says, since Python
+has memory enough.  Whatever the test gives as a keyword is sent as given.
+"""
+import random
+import struct
+
+import roce
+import sdp_decode as sdp
+
+SERVICE = 0x10000
+RCVSZ = 16384
+
+
+class Rejected(Exception):
+    def __init__(self, reason):
+        super().__init__(f'REJ, reason {reason}')
+        self.reason = reason
+
+
+class Peer:
+    def __init__(self, address):
+        self.port = roce.Port(address)
+        self.address = self.port.address
+
+    def hello(self, host, **field):
+        """A Hello to HOST; keywords are fields of the message."""
+        ext = {'version': 0x22, 'ipv_cap': (6 if self.port.v6 else 4) << 4, 'max_adverts': 1,
+               'des_rcvsz': RCVSZ, 'rcvsz': RCVSZ, 'port': random.randrange(20000, 60000),
+               'src': sdp.address_to_hello(self.address), 'dst': sdp.address_to_hello(host)}
+        return sdp.Message(sdp.HELLO, **{'bufs': 32, **ext, **field})
+
+    def request(self, host, port, hello=None, mtu=4096, repeat=True, **req):
+        """Send a REQ; the connection's fate is still open."""
+        conn = Conn(self, host, mtu)
+        conn.hello = hello or self.hello(host)
+        conn.bufs = conn.hello.bufs
+        self.port.send_mad(host, sdp.REQ, roce.req(
+            conn.id, conn.qp.qpn, conn.qp.expect_psn, self.address, host, SERVICE + port,
+            conn.hello.pack(), mtu, **req), repeat=repeat)
+        return conn
+
+    def connect(self, host, port, hello=None, **req):
+        """REQ, REP, RTU."""
+        conn = self.request(host, port, hello, **req)
+        conn.answer()
+        conn.rtu()
+        return conn
+
+    def accept(self, limit=roce.LIMIT):
+        """The next REQ, not yet answered."""
+        mad = self.port.mad('REQ', lambda m: m.attr == sdp.REQ, limit)
+        conn = Conn(self, mad.src, mad.mtu)
+        conn.their_id, conn.tid = mad.local_id, mad.tid
+        conn.hello = sdp.read_message(mad.private, True)
+        conn.limits(conn.hello)
+        conn.service = mad.service_id
+        conn.qp.connect(mad.qpn, mad.psn)
+        return conn
+
+
+class Conn:
+    """One connection; counts as the text says, unless told otherwise."""
+
+    def __init__(self, peer, host, mtu):
+        self.peer, self.port, self.host = peer, peer.port, host
+        qpn, self.id = self.port.fresh()
+        self.qp = roce.Qp(self.port, host, qpn, mtu)
+        self.their_id = self.tid = self.hello = self.ack = None
+        self.bufs = 32                  # what we say we have posted
+        self.mseq = 0                   # of our last message
+        self.heard = 0                  # of their last message that we took
+        self.their_bufs = self.their_ack = 0
+        self.snd_max = 0
+        self._taken = 0
+
+    def limits(self, hello):
+        self.their_bufs, self.snd_max = hello.bufs, hello.rcvsz - 16
+
+    def credits(self):
+        return self.their_bufs - ((self.mseq - self.their_ack) & 0xffffffff)
+
+    # ---- setting up ----
+
+    def mad(self, what, *attrs, limit=roce.LIMIT):
+        return self.port.mad(what, lambda m: m.attr in attrs and m.remote_id == self.id, limit)
+
+    def answer(self, limit=roce.LIMIT):
+        """Active: the REP, or Rejected."""
+        mad = self.mad('REP', sdp.REP, sdp.REJ, limit=limit)
+        if mad.attr == sdp.REJ:
+            self.qp.close()
+            raise Rejected(mad.reason)
+        self.their_id = mad.local_id
+        self.ack = sdp.read_message(mad.private, True)
+        self.limits(self.ack)
+        self.qp.connect(mad.qpn, mad.psn)
+        return self.ack
+
+    def rtu(self):
+        self.port.send_mad(self.host, sdp.RTU, struct.pack('>II', self.id, self.their_id))
+
+    def reply(self, repeat=False, **field):
+        """Passive: the REP; keywords are fields of the HelloAck."""
+        ack = sdp.Message(sdp.HELLO_ACK, **{'bufs': self.bufs, 'version': 0x22,
+                                            'max_adverts': 1, 'rcvsz': RCVSZ, **field})
+        self.bufs = ack.bufs
+        self.port.send_mad(self.host, sdp.REP, roce.rep(
+            self.id, self.their_id, self.qp.qpn, self.qp.expect_psn, ack.pack()),
+            repeat, self.tid)
+
+    def establish(self, **field):
+        self.reply(repeat=True, **field)
+        mad = self.mad('RTU', sdp.RTU, sdp.REJ)
+        if mad.attr == sdp.REJ:
+            self.qp.close()
+            raise Rejected(mad.reason)
+
+    def reject(self, reason):
+        self.port.send_mad(self.host, sdp.REJ,
+                           roce.rej(self.id, self.their_id, 0, reason), tid=self.tid)
+        self.qp.close()
+
+    # ---- messages ----
+
+    def send(self, mid, payload=b'', **field):
+        """One message; returns it as it was sent."""
+        self.mseq = (self.mseq + 1) & 0xffffffff
+        msg = sdp.Message(mid, payload, **{'bufs': self.bufs, 'mseq': self.mseq,
+                                           'ack': self.heard, **field})
+        self.qp.send(msg.pack())
+        return msg
+
+    def send_raw(self, data):
+        self.mseq = (self.mseq + 1) & 0xffffffff
+        self.qp.send(data)
+
+    def taken(self, limit=roce.LIMIT):
+        """Wait until the other device has acknowledged all we sent."""
+        self.port.wait('acknowledgement', self.qp.acknowledged, limit)
+
+    def _new(self):
+        if self._taken == len(self.qp.received):
+            return None
+        msg = sdp.read_message(self.qp.received[self._taken])
+        self._taken += 1
+        assert msg.mseq == self.heard + 1, f'MSeq {msg.mseq} after {self.heard}'
+        self.heard, self.their_bufs, self.their_ack = msg.mseq, msg.bufs, msg.ack
+        return msg
+
+    def recv(self, limit=roce.LIMIT):
+        """The next message, whatever it is."""
+        return self.port.wait('a message', self._new, limit)
+
+    def expect(self, mid, limit=roce.LIMIT):
+        """The next message that is more than a credit update: it must be MID."""
+        while True:
+            msg = self.recv(limit)
+            if msg.mid == mid or msg.mid != sdp.DATA or msg.payload:
+                break
+        assert msg.mid == mid, f'{msg} instead of {sdp.NAMES[mid]}'
+        return msg
+
+    def expect_data(self, want):
+        """The next bytes of the stream."""
+        got = b''
+        while len(got) < len(want):
+            got += self.expect(sdp.DATA).payload
+        assert got == want, 'other bytes than were sent'
+
+    def send_data(self, data):
+        """Bytes of the stream, as many messages as they need, by the credits."""
+        for at in range(0, len(data), self.snd_max):
+            while self.credits() < 3:
+                self.recv()
+            self.send(sdp.DATA, data[at:at + self.snd_max])
+
+    def drain(self):
+        """Take what has arrived, without waiting."""
+        with self.port.changed:
+            while self._new():
+                pass
+
+    # ---- the end ----
+
+    def dreq(self, wait=True):
+        self.port.send_mad(self.host, sdp.DREQ,
+                           struct.pack('>II', self.id, self.their_id) +
+                           roce.u24(self.qp.peer_qpn), repeat=wait)
+        if wait:
+            self.mad('DREP', sdp.DREP, sdp.DREQ)
+        self.qp.close()
+
+    def expect_dreq(self, limit=roce.LIMIT):
+        self.mad('DREQ', sdp.DREQ, limit=limit)
+        self.qp.close()

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: GPL-2.0
+"""RoCE version 2 in an ordinary UDP socket: as much as a peer of SDP needs.
+
+The tests want a peer that can be wrong in every bit, which no driver and no
+card will do for them.  So this is a queue pair and a connection manager in
+Python, over UDP port 4791, in a network namespace where no soft-RoCE owns that
+port.  What stands opposite is a real one: it checks CRCs, sequence numbers and
+addresses.
+
+    Port        the socket; a thread that reads it and repeats what was not
+                answered
+    Qp          one reliable connection: sends cut into packets, acknowledged,
+                repeated; sends received, put together, acknowledged
+    Cm          connection manager's datagrams, as dictionaries of their fields
+
+Layouts are those of lib/sdp_decode.py, which reads them.
+"""
+import ipaddress
+import os
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'lib'))
+import sdp_decode as sdp  # noqa: E402
+
+FACTOR = float(os.environ.get('SDP_TIME_FACTOR', 1))
+LIMIT = 8 * FACTOR              # nothing that must come takes longer, s
+REPEAT = 0.5 * FACTOR           # an acknowledgement that does not come, s
+PKEY = 0xffff
+MTU_CODE = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
+
+# AETH syndromes
+ACK_OK, RNR_NAK, NAK = 0x1f, 0x20, 0x60
+NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS = 0, 1, 2
+
+
+class Port:
+    """One address of ours; everything it receives is handled by its thread."""
+
+    def __init__(self, address):
+        self.address = str(ipaddress.ip_address(address))
+        self.v6 = ':' in self.address
+        s = socket.socket(socket.AF_INET6 if self.v6 else socket.AF_INET, socket.SOCK_DGRAM)
+        if not self.v6:
+            # "Do not fragment": then the IP identification, which the CRC
+            # covers, is 0.
+            s.setsockopt(socket.IPPROTO_IP, 10, 2)      # IP_MTU_DISCOVER, IP_PMTUDISC_DO
+        else:
+            # RoCE's UDP checksum is 0; IPv6 allows that only on request.
+            s.setsockopt(socket.IPPROTO_UDP, 102, 1)    # UDP_NO_CHECK6_RX
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        s.bind((self.address, sdp.ROCE_PORT))
+        self.socket = s
+        self.changed = threading.Condition(threading.RLock())
+        self.qps, self.mads, self.error = {}, [], None
+        self.silent = False             # hear, but never answer anything
+        self.answer_dreq = True
+        self._next_qpn = random.randrange(0x1000, 0x800000)
+        self._next_id = random.randrange(1 << 31)
+        self._mad_psn = 0
+        self._answers = {}              # (peer, its id, attribute) -> our last MAD
+        self._known = {}                # our id -> MAD to repeat, when, how often
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def fresh(self):
+        """A QPN and a communication id that were not used before."""
+        with self.changed:
+            self._next_qpn += 1
+            self._next_id += 1
+            return self._next_qpn & 0xffffff, self._next_id
+
+    # ---- packets ----
+
+    def transmit(self, dst, opcode, qpn, psn, body, ack_req=False, solicited=False):
+        pad = -len(body) & 3
+        rest = sdp.BTH.pack(opcode, (0x80 if solicited else 0) | pad << 4, PKEY, qpn,
+                            psn & 0xffffff | (1 << 31 if ack_req else 0)) + body + bytes(pad)
+        length = 8 + len(rest) + 4
+        src = ipaddress.ip_address(self.address).packed
+        to = ipaddress.ip_address(dst).packed
+        if self.v6:
+            head = struct.pack('>IHBB', 6 << 28, length, 17, 64) + src + to
+        else:
+            head = struct.pack('>BBHHHBBH', 0x45, 0, 20 + length, 0, 0x4000, 64, 17, 0) + src + to
+        head += struct.pack('>HHHH', sdp.ROCE_PORT, sdp.ROCE_PORT, length, 0)
+        crc = struct.pack('<I', sdp.icrc(head, rest))
+        self.socket.sendto(rest + crc, (dst, sdp.ROCE_PORT))
+
+    def _run(self):
+        self.socket.settimeout(0.05)
+        try:
+            while True:
+                try:
+                    data, (src, *_) = self.socket.recvfrom(8192)
+                except socket.timeout:
+                    data = None
+                with self.changed:
+                    if data and not self.silent:
+                        self._take(data, src)
+                    self._repeat()
+                    self.changed.notify_all()
+        except Exception as e:          # the test must hear of it
+            with self.changed:
+                self.error = e
+                self.changed.notify_all()
+            raise
+
+    def _take(self, data, src):
+        p = sdp.Packet(0, src, self.address, b'\x45' + bytes(27), data)
+        if p.dest_qp == 1:
+            self._take_mad(sdp.Mad(p.body[8:]), src)
+        elif p.dest_qp in self.qps:
+            self.qps[p.dest_qp].take(p)
+
+    def wait(self, what, check, limit=LIMIT):
+        """Until check() gives something true; its value."""
+        end = time.monotonic() + limit
+        with self.changed:
+            while True:
+                got = check()
+                if got:
+                    return got
+                if self.error:
+                    raise self.error
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f'not in {limit:g} s: {what}')
+                self.changed.wait(left)
+
+    # ---- connection manager ----
+
+    def send_mad(self, dst, attr, cm, repeat=False, tid=None):
+        """A datagram of the CM; repeat: until something comes back."""
+        mad = sdp.MAD.pack(1, sdp.CM_CLASS, 2, 3, 0, 0, tid or random.getrandbits(64),
+                           attr, 0, 0) + cm.ljust(232, b'\0')
+        with self.changed:
+            self._emit(dst, mad)
+            ours, theirs = struct.unpack_from('>II', cm)
+            if attr != sdp.REQ:
+                self._answers[dst, theirs, attr] = mad
+            if repeat:
+                self._known[ours] = [dst, mad, time.monotonic() + REPEAT, 8]
+
+    def _emit(self, dst, mad):
+        self._mad_psn += 1
+        deth = struct.pack('>II', sdp.CM_QKEY, 1)
+        self.transmit(dst, sdp.UD_SEND_ONLY, 1, self._mad_psn, deth + mad)
+
+    def _take_mad(self, mad, src):
+        mad.src = src
+        self._known.pop(mad.remote_id, None)
+        # Said again because our answer was lost: so is the answer.
+        for asked, answers in ((sdp.REQ, (sdp.REP, sdp.REJ)), (sdp.REP, (sdp.RTU,)),
+                               (sdp.DREQ, (sdp.DREP,))):
+            for attr in answers:
+                if mad.attr == asked and (src, mad.local_id, attr) in self._answers:
+                    self._emit(src, self._answers[src, mad.local_id, attr])
+                    return
+        if mad.attr == sdp.DREQ and self.answer_dreq:
+            self.send_mad(src, sdp.DREP, struct.pack('>II', mad.remote_id, mad.local_id),
+                          tid=mad.tid)
+        if mad.attr == sdp.REQ and any(m.attr == sdp.REQ and m.local_id == mad.local_id
+                                       for m in self.mads):
+            return
+        self.mads.append(mad)
+
+    def _repeat(self):
+        now = time.monotonic()
+        for ours, item in list(self._known.items()):
+            if now >= item[2]:
+                self._emit(item[0], item[1])
+                item[2], item[3] = now + REPEAT, item[3] - 1
+                if not item[3]:
+                    del self._known[ours]
+        for qp in list(self.qps.values()):
+            qp.repeat(now)
+
+    def mad(self, what, check, limit=LIMIT):
+        """The next datagram for which check() is true; it is taken away."""
+        def found():
+            for m in self.mads:
+                if check(m):
+                    self.mads.remove(m)
+                    return m
+            return None
+        return self.wait(what, found, limit)
+
+    def has_mad(self, check):
+        with self.changed:
+            return any(check(m) for m in self.mads)
+
+
+def u24(value, low=0):
+    return struct.pack('>I', value << 8 | low)
+
+
+def req(ours, qpn, psn, src, dst, service_id, private, mtu=4096, responder_resources=4,
+        initiator_depth=4, timeout=17, retries=15, ack_timeout=17):
+    """The REQ's body; timeouts are 4.096 us * 2^n."""
+    gid = [ipaddress.ip_address(a) for a in (src, dst)]
+    gid = [g.packed if g.version == 6 else b'\0' * 10 + b'\xff\xff' + g.packed for g in gid]
+    return (struct.pack('>IIQQII', ours, 0, service_id, 0x525400fffe090077, 0, 0) +
+            u24(qpn, responder_resources) + u24(0, initiator_depth) +
+            u24(0, timeout << 3 | 1) +                  # RC, end-to-end flow control
+            u24(psn, timeout << 3 | 7) +                # 7 retries
+            struct.pack('>HBB', PKEY, MTU_CODE[mtu] << 4 | 7, retries << 4) +
+            struct.pack('>HH', 0xffff, 0xffff) + gid[0] + gid[1] +
+            struct.pack('>IBBBB', 3, 0, 64, 0x08, ack_timeout << 3) +
+            bytes(44) + private)
+
+
+def rep(ours, theirs, qpn, psn, private, responder_resources=4, initiator_depth=4):
+    return (struct.pack('>III', ours, theirs, 0) + u24(qpn) + u24(0) + u24(psn) +
+            bytes([responder_resources, initiator_depth, 14 << 3 | 1, 7 << 5]) +
+            struct.pack('>Q', 0x525400fffe090077) + private)
+
+
+def rej(ours, theirs, rejected, reason, private=b''):
+    """rejected: 0 a REQ, 1 a REP, 2 no message"""
+    return struct.pack('>IIBBH', ours, theirs, rejected << 6, 0, reason) + bytes(72) + private
+
+
+class Qp:
+    """One end of a reliable connection."""
+
+    def __init__(self, port, peer, qpn, mtu=4096):
+        self.port, self.peer, self.qpn, self.mtu = port, peer, qpn, mtu
+        self.peer_qpn = None
+        # Where the peer begins is our word, where we begin is the peer's.
+        self.expect_psn = random.getrandbits(24)
+        self.psn = None
+        self.unacked, self.due, self.tries = [], 0.0, 0
+        self.received, self.parts, self.msn = [], [], 0
+        self.rnr, self.nak, self.dead = 0, None, False
+        self.mute = False               # take packets, acknowledge nothing
+        with port.changed:
+            port.qps[qpn] = self
+
+    def connect(self, peer_qpn, psn):
+        self.peer_qpn, self.psn = peer_qpn, psn
+
+    def close(self):
+        with self.port.changed:
+            self.dead = True
+            self.unacked.clear()
+            self.port.qps.pop(self.qpn, None)
+
+    # ---- what we ask for ----
+
+    def send(self, data, solicited=False):
+        """A send of any length; returns when the packets are out, not taken."""
+        cuts = [data[i:i + self.mtu] for i in range(0, len(data), self.mtu)] or [b'']
+        with self.port.changed:
+            if not self.unacked:
+                self.due, self.tries = time.monotonic() + REPEAT, 0
+            for i, cut in enumerate(cuts):
+                last = i == len(cuts) - 1
+                if len(cuts) == 1:
+                    opcode = sdp.SEND_ONLY
+                else:
+                    opcode = sdp.SEND_FIRST if i == 0 else \
+                        sdp.SEND_LAST if last else sdp.SEND_MIDDLE
+                packet = (self.psn, opcode, cut, last, solicited and last)
+                self.unacked.append(packet)
+                self.psn = (self.psn + 1) & 0xffffff
+                self._put(packet)
+
+    def _put(self, packet):
+        psn, opcode, body, last, solicited = packet
+        self.port.transmit(self.peer, opcode, self.peer_qpn, psn, body, last, solicited)
+
+    def repeat(self, now):
+        if not self.unacked or now < self.due:
+            return
+        self.tries += 1
+        if self.tries > 20:
+            self.dead = True
+            self.unacked.clear()
+            return
+        self.due = now + REPEAT
+        for packet in self.unacked:
+            self._put(packet)
+
+    def acknowledged(self):
+        return not self.unacked
+
+    # ---- what comes ----
+
+    def take(self, p):
+        if p.opcode == sdp.ACKNOWLEDGE:
+            self._answered(p.psn, p.body[0])
+        elif p.opcode not in sdp.RESPONSES and not self.mute and self.psn is not None:
+            self._asked(p)
+
+    def _answered(self, psn, syndrome):
+        kind = syndrome & 0xe0
+        # A NAK takes all before its packet, an ACK its packet too.
+        done = (psn + (1 if kind == 0 else 0)) & 0xffffff
+        while self.unacked and (self.unacked[0][0] - done) & 0x800000:
+            self.unacked.pop(0)
+            self.due, self.tries = time.monotonic() + REPEAT, 0
+        if kind == RNR_NAK:
+            self.rnr += 1
+            self.due, self.tries = time.monotonic() + 0.02, 0
+        elif kind == NAK and syndrome & 0x1f == NAK_SEQUENCE:
+            self.due = 0
+        elif kind == NAK:
+            self.nak = syndrome & 0x1f
+            self.unacked.clear()
+
+    def _asked(self, p):
+        ahead = (p.psn - self.expect_psn) & 0xffffff
+        if ahead & 0x800000:
+            self._answer(self.expect_psn - 1, ACK_OK)           # had that already
+            return
+        if ahead:
+            self._answer(self.expect_psn, NAK | NAK_SEQUENCE)
+            return
+        if p.opcode == sdp.READ_REQUEST:
+            self.read_requested(p)
+            return
+        self.expect_psn = (self.expect_psn + 1) & 0xffffff
+        if p.opcode in (sdp.SEND_FIRST, sdp.SEND_ONLY):
+            self.parts = []
+        if p.opcode in (sdp.SEND_FIRST, sdp.SEND_MIDDLE, sdp.SEND_LAST, sdp.SEND_ONLY):
+            self.parts.append(p.body)
+        last = p.opcode in (sdp.SEND_LAST, sdp.SEND_ONLY, sdp.WRITE_LAST, sdp.WRITE_ONLY)
+        if last:
+            self.msn = (self.msn + 1) & 0xffffff
+        if p.opcode in (sdp.SEND_LAST, sdp.SEND_ONLY):
+            self.received.append(b''.join(self.parts))
+        if p.ack_req or last:
+            self._answer(p.psn, ACK_OK)
+
+    def read_requested(self, p):
+        """An RDMA read: p.body has address, key, length.  Nothing to read here."""
+        self._answer(p.psn, NAK | NAK_ACCESS)
+
+    def _answer(self, psn, syndrome):
+        self.port.transmit(self.peer, sdp.ACKNOWLEDGE, self.peer_qpn, psn,
+                           struct.pack('>I', syndrome << 24 | self.msn))

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Sockets of the module under test, steered from another host.
+
+    sockets.py agent            one JSON list per line of input: a method of
+                                Agent and its arguments; one JSON value per line
+                                of output, {"errno": N} for an error
+    sockets.py echo             listen on port 7070 and echo, for bystanders
+
+    Remote(host)                the other end: remote.connect(...) and so on
+
+A socket is a number here.  Nothing waits longer than the limit it is given.
+"""
+import errno
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+IPPROTO_SDP, SOL_SDP, SDP_INFO = 257, 1025, 1
+ECHO_PORT = 7070
+LIMIT = 8 * float(os.environ.get('SDP_TIME_FACTOR', 1))
+
+
+def pattern(n, seed=0):
+    """n bytes that are not the same anywhere near."""
+    return b''.join(struct.pack('>I', i + (seed << 24)) for i in range(-(-n // 4)))[:n]
+
+
+def new(v6=False, ulp=False):
+    family = socket.AF_INET6 if v6 else socket.AF_INET
+    if ulp:                             # TCP takes over where SDP cannot
+        s = socket.socket(family, socket.SOCK_STREAM)
+        s.setsockopt(socket.IPPROTO_TCP, 31, b'sdp')    # TCP_ULP
+        return s
+    return socket.socket(family, socket.SOCK_STREAM, IPPROTO_SDP)
+
+
+class Agent:
+    def __init__(self):
+        self.sockets, self.last = {}, 0
+
+    def _keep(self, s):
+        s.setblocking(False)
+        self.last += 1
+        self.sockets[self.last] = s
+        return self.last
+
+    def _wait(self, n, events, limit):
+        p = select.poll()
+        p.register(self.sockets[n], events)
+        got = p.poll(limit * 1000)
+        if not got:
+            raise OSError(errno.ETIME, 'not in time')
+        return got[0][1]
+
+    def listen(self, port, v6=False, backlog=8):
+        s = new(v6)
+        if v6:
+            s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        s.bind(('::' if v6 else '', port))
+        s.listen(backlog)
+        return self._keep(s)
+
+    def accept(self, n, limit=LIMIT):
+        self._wait(n, select.POLLIN, limit)
+        s, peer = self.sockets[n].accept()
+        return [self._keep(s), peer[:2], s.getsockname()[:2]]
+
+    def acceptable(self, n, limit=0):
+        p = select.poll()
+        p.register(self.sockets[n], select.POLLIN)
+        return bool(p.poll(limit * 1000))
+
+    def connect(self, address, port, ulp=False, rcvbuf=0):
+        """Begin; connected() says how it ended."""
+        s = new(':' in address, ulp)
+        if rcvbuf:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        n = self._keep(s)
+        got = s.connect_ex((address, port))
+        if got not in (0, errno.EINPROGRESS):
+            raise OSError(got, 'connect')
+        return n
+
+    def connected(self, n, limit=LIMIT):
+        self._wait(n, select.POLLOUT, limit)
+        return self.error(n)
+
+    def error(self, n):
+        return self.sockets[n].getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+
+    def names(self, n):
+        return [self.sockets[n].getsockname()[:2], self.sockets[n].getpeername()[:2]]
+
+    def info(self, n):
+        """SDP_INFO: transport 1 is SDP, 2 TCP."""
+        b = self.sockets[n].getsockopt(SOL_SDP, SDP_INFO, 256)
+        names = ('transport', 'state', 'reason', 'mode_send', 'mode_recv', 'port_num', 'credits',
+                 'id', 'snd_size', 'rcv_size', 'posted', 'peer_bufs', 'qpn', 'peer_qpn', 'inq',
+                 'outq')
+        return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIII', b)))
+
+    def send(self, n, size, seed=0, at=0):
+        """As much of the pattern as there is room for."""
+        return self.sockets[n].send(pattern(at + size, seed)[at:])
+
+    def recv(self, n, size, limit=LIMIT):
+        """Exactly that many bytes, or fewer before the end; as hex."""
+        got = b''
+        while len(got) < size:
+            self._wait(n, select.POLLIN, limit)
+            piece = self.sockets[n].recv(size - len(got))
+            if not piece:
+                break
+            got += piece
+        return got.hex()
+
+    def ended(self, n, limit=LIMIT):
+        """Wait for the end: "eof", or the errno of a read."""
+        self._wait(n, select.POLLIN, limit)
+        try:
+            return 'eof' if not self.sockets[n].recv(1) else 'data'
+        except OSError as e:
+            return e.errno
+
+    def poll(self, n, limit=0):
+        p = select.poll()
+        p.register(self.sockets[n], select.POLLIN | select.POLLOUT | select.POLLPRI |
+                   select.POLLRDHUP)
+        got = p.poll(limit * 1000)
+        return got[0][1] if got else 0
+
+    def hung_up(self, n, limit=LIMIT):
+        return self._wait(n, 0, limit) & (select.POLLERR | select.POLLHUP) != 0
+
+    def shutdown(self, n, how=1):
+        self.sockets[n].shutdown(how)
+
+    def close(self, n, linger=None):
+        s = self.sockets.pop(n)
+        if linger is not None:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, linger))
+        s.close()
+
+    def close_all(self):
+        for n in list(self.sockets):
+            self.close(n, 0)
+
+    def counters(self):
+        with open('/proc/net/sdpstat') as f:
+            return {w[0]: int(w[1]) for w in (line.split(None, 2) for line in f)}
+
+    def sysctl(self, name, value):
+        path = f'/proc/sys/net/sdp/{name}'
+        with open(path) as f:
+            was = f.read().strip()
+        with open(path, 'w') as f:
+            f.write(str(value))
+        return was
+
+    def connections(self):
+        """All that the module has, those without a socket too: state, both
+        ports, the peer's address (v4-mapped)."""
+        out = []
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as s:     # SOCK_DIAG
+            s.send(struct.pack('=IHHIIBBHI', 24, 20, 0x301, 1, 0, 27, 0, 0, 0x7fffffff))
+            while True:
+                data = s.recv(1 << 16)
+                while data:
+                    size, kind = struct.unpack_from('=IH', data)
+                    if kind == 3:                                           # NLMSG_DONE
+                        return out
+                    sport, dport = struct.unpack_from('>HH', data, 20)
+                    peer = socket.inet_ntop(socket.AF_INET6, data[40:56])
+                    out.append([data[17], sport, dport, peer])
+                    data = data[(size + 3) & ~3:]
+
+    def bystander(self, address):
+        """A connection to the echo server of another host; its number."""
+        n = self.connect(address, ECHO_PORT)
+        got = self.connected(n)
+        if got:
+            raise OSError(got, 'bystander')
+        return n
+
+    def echo(self, n, size=3000):
+        data = pattern(size, 7)
+        self.sockets[n].sendall(data)
+        return self.recv(n, size) == data.hex()
+
+
+def agent():
+    a = Agent()
+    for line in sys.stdin:
+        name, args = json.loads(line)
+        try:
+            value = getattr(a, name)(*args)
+        except OSError as e:
+            value = {'errno': e.errno}
+        print(json.dumps(value), flush=True)
+
+
+class Remote:
+    """An agent on another host; its methods are ours."""
+
+    def __init__(self, host):
+        self.process = subprocess.Popen(
+            ['on', host, sys.executable, os.path.realpath(__file__), 'agent'],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __getattr__(self, name):
+        def call(*args):
+            self.process.stdin.write(json.dumps([name, args]) + '\n')
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+            if not line:
+                raise RuntimeError(f'the agent ended in {name}{args}')
+            value = json.loads(line)
+            if isinstance(value, dict) and list(value) == ['errno']:
+                raise OSError(value['errno'], f'{name}{args}: {os.strerror(value["errno"])}')
+            return value
+        return call
+
+
+def echo():
+    def serve(s):
+        try:
+            while True:
+                data = s.recv(65536)
+                if not data:
+                    break
+                s.sendall(data)
+        except OSError:
+            pass
+        s.close()
+
+    for v6 in False, True:
+        listener = new(v6)
+        if v6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(('::' if v6 else '', ECHO_PORT))
+        listener.listen(8)
+
+        def loop(listener=listener):
+            while True:
+                s, _ = listener.accept()
+                threading.Thread(target=serve, args=(s,), daemon=True).start()
+        threading.Thread(target=loop, daemon=True).start()
+    print('ready', flush=True)
+    threading.Event().wait()
+
+
+if __name__ == '__main__':
+    {'agent': agent, 'echo': echo}[sys.argv[1]]()

@@ -1,0 +1,1307 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""What the module does with a peer that is not the module: see wire.sh.
+
+Runs on h2, in the namespace where the Python peer lives, and steers sockets of
+h1, the host under test.  A case says what it does to the counters of h1; all
+others of COUNTED must stay as they are.  After each case the module must have
+let go of everything, a bystander's connection between h1 and h2 must still
+work, and so must a new one.
+
+    wire.py [PART OF A NAME...]         KTAP
+"""
+import errno
+import os
+import select
+import socket
+import sys
+import threading
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import peer as wire  # noqa: E402
+import roce  # noqa: E402
+import sdp_decode as sdp  # noqa: E402
+import sockets  # noqa: E402
+from roce import FACTOR, LIMIT  # noqa: E402
+from sockets import pattern  # noqa: E402
+
+PORT = 7000             # where the kernel listens
+PEER_PORT = 5001        # where the peer does
+HOST = {4: '10.9.0.1', 6: 'fd09::1'}
+PEER = {4: '10.9.0.77', 6: 'fd09::77'}
+OTHER = {4: '10.9.0.2', 6: 'fd09::2'}
+FULL = wire.RCVSZ - 16
+STATES = ('CLOSED SYN_SENT SYN_RECV ESTABLISHED FIN_WAIT_1 FIN_WAIT_2 CLOSING CLOSE_WAIT '
+          'LAST_ACK TIME_WAIT_1 TIME_WAIT_2').split()
+
+# How errors show: a REJ's reasons, and what counters a broken connection moves.
+INVALID_SERVICE_ID, CONSUMER_DEFINED = 8, 28
+BROKEN = {'proto_errors': 1, 'aborts': 1, 'resets': 1}
+
+# "aborts" also counts what is cut off a connection that is over already: by
+# close() after a reset, by a connect() that failed.  So it is looked at only
+# where a case has it.
+COUNTED = ('connect accept connect_fail fallback reject_hello reject_path reject_listener '
+           'reject_backlog reject_limit tcp_accept tcp_reset src_avail sendsm proto_errors resets '
+           'aborts device_gone no_buffer').split()
+
+CASES = []
+
+
+def case(*args, ipv=(4,), **counters):
+    """A case, once per address family, and per argument list if there are."""
+    def add(function):
+        name = function.__name__
+        for v in ipv:
+            for a in args or [()]:
+                label = '.'.join([name, *map(str, a[:1])] + ['v6'] * (v == 6))
+                CASES.append((label, v, function, a[1:], counters))
+        return function
+    return add
+
+
+def until(what, check, limit=LIMIT):
+    end = time.monotonic() + limit
+    while not check():
+        assert time.monotonic() < end, f'not in {limit:g} s: {what}'
+        time.sleep(0.02)
+
+
+class Test:
+    """What a case has in hand."""
+
+    def __init__(self, remote, peers, listeners):
+        self.remote, self.peers, self.listeners = remote, peers, listeners
+        self.ipv = 4
+
+    def start(self, ipv):
+        self.ipv = ipv
+        self.peer, self.host = self.peers[ipv], HOST[ipv]
+        self.conns, self.sysctls, self.open = [], {}, []
+
+    # ---- shorthand ----
+
+    def sysctl(self, name, value):
+        was = self.remote.sysctl(name, value)
+        self.sysctls.setdefault(name, was)
+
+    def up(self, hello=None, accept=True, **req):
+        """We are the active side: (connection, the kernel's socket)"""
+        c = self.peer.connect(self.host, PORT, hello, **req)
+        self.conns.append(c)
+        return c, self.accept() if accept else None
+
+    def accept(self):
+        s = self.remote.accept(self.listeners[self.ipv])[0]
+        self.open.append(s)
+        return s
+
+    def begin(self, **how):
+        """The kernel is the active side: (connection with its REQ, socket)"""
+        s = self.remote.connect(self.peer.address, PEER_PORT, *how.values())
+        self.open.append(s)
+        c = self.peer.accept()
+        self.conns.append(c)
+        return c, s
+
+    def down(self, **ack):
+        c, s = self.begin()
+        c.establish(**ack)
+        assert self.remote.connected(s) == 0
+        return c, s
+
+    def close(self, s, *linger):
+        self.open.remove(s)
+        self.remote.close(s, *linger)
+
+    def sent(self, s, size, seed=0):
+        """The kernel sends that much; it has room for it."""
+        got = self.remote.send(s, size, seed)
+        assert got == size, f'room for {got} of {size}'
+
+    def reads(self, s, data):
+        got = bytes.fromhex(self.remote.recv(s, len(data)))
+        assert got == data, f'{len(got)} bytes read, not the {len(data)} that were sent'
+
+    def talk(self, c, s, size=20000):
+        """Both directions work; the reader follows, as its buffers are few."""
+        data = pattern(size, 1)
+        for at in range(0, size, 2 * FULL):
+            c.send_data(data[at:at + 2 * FULL])
+            self.reads(s, data[at:at + 2 * FULL])
+        self.sent(s, size, 2)
+        c.expect_data(pattern(size, 2))
+
+    def kernel_closes(self, c, s):
+        """Orderly, the kernel first: it sends the DREQ."""
+        self.close(s)
+        c.expect(sdp.DISCONN)
+        c.send(sdp.DISCONN)
+        c.expect_dreq()
+
+    def reset(self, c, s, want=errno.ECONNRESET):
+        """The kernel ended the connection: DREQ to us, an error to its user."""
+        got = self.remote.ended(s)
+        assert got == want, f'read gave {got}, not {want}'
+        assert self.remote.hung_up(s)
+        c.expect_dreq()
+        self.close(s)
+
+    def quiet(self, c, s=None, seconds=0.3):
+        """Nothing arrives meanwhile; if s: the connection works after it."""
+        c.drain()
+        time.sleep(seconds * FACTOR)
+        with c.port.changed:
+            msg = c._new()
+        assert not msg, f'there came {msg}'
+        if s:
+            self.talk(c, s, 100)
+
+    def ours(self):
+        mine = {'::ffff:' + PEER[4], PEER[6]}
+        return [c for c in self.remote.connections() if c[3] in mine]
+
+    # ---- around a case ----
+
+    def finish(self):
+        """Nothing may be left, whatever the case did."""
+        for s in self.open:
+            self.remote.close(s)
+        for c in self.conns:
+            if c.qp.peer_qpn and c.qp.qpn in c.port.qps:
+                c.dreq(False)           # never mind who should have
+        for n in self.listeners.values():
+            while self.remote.acceptable(n):
+                self.remote.close(self.remote.accept(n)[0], 0)
+        for name, value in self.sysctls.items():
+            self.remote.sysctl(name, value)
+        for p in self.peers.values():
+            p.port.silent, p.port.answer_dreq = False, True
+        try:
+            until('the module lets go of its connections', lambda: not self.ours(), 40 * FACTOR)
+        finally:
+            print('#', [[STATES[c[0]], *c[1:]] for c in self.ours()]) if self.ours() else None
+            for c in self.conns:
+                c.qp.close()
+            for p in self.peers.values():
+                with p.port.changed:
+                    p.port.mads.clear()
+                    p.port._known.clear()
+
+    def healthy(self, bystanders):
+        for ipv, b in bystanders.items():
+            assert self.remote.echo(b), 'the bystander'
+            n = self.remote.bystander(OTHER[ipv])
+            assert self.remote.echo(n), 'a new connection'
+            self.remote.close(n)
+
+
+# ---- a correct conversation ----
+
+@case(ipv=(4, 6), accept=1)
+def active(t):
+    c, s = t.up()
+    peer, _ = t.remote.names(s)[::-1]
+    assert peer == [t.peer.address, c.hello.port], f'getpeername: {peer}'
+    for size in 1, 15, 4096, FULL, FULL + 1, 100000:
+        t.talk(c, s, size)
+    t.kernel_closes(c, s)
+
+
+@case(ipv=(4, 6), connect=1)
+def passive(t):
+    c, s = t.begin()
+    h = c.hello
+    assert (h.flags, h.mseq, h.ack, h.len) == (0, 0, 0, 92)
+    assert h.bufs >= 4 and h.max_adverts == 1 and h.version == 0x22
+    assert c.service == wire.SERVICE + PEER_PORT
+    c.establish()
+    assert t.remote.connected(s) == 0
+    assert [sdp.hello_address(h.src, h.ipv_cap), h.port] == t.remote.names(s)[0]
+    assert [sdp.hello_address(h.dst, h.ipv_cap), PEER_PORT] == t.remote.names(s)[1]
+    for size in 1, 4096, FULL + 1, 100000:
+        t.talk(c, s, size)
+    t.kernel_closes(c, s)
+
+
+@case(ipv=(4, 6), accept=1)
+def kernel_half_closes(t):
+    c, s = t.up()
+    t.sent(s, 5000)
+    t.remote.shutdown(s)
+    c.expect_data(pattern(5000))
+    c.expect(sdp.DISCONN)
+    c.send_data(pattern(60000, 3))
+    t.reads(s, pattern(60000, 3))
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    c.expect_dreq()
+
+
+@case(ipv=(4, 6), accept=1)
+def peer_half_closes(t):
+    """We closed first, so the DREQ is ours to send."""
+    c, s = t.up()
+    c.send_data(pattern(5000))
+    c.send(sdp.DISCONN)
+    t.reads(s, pattern(5000))
+    assert t.remote.ended(s) == 'eof'
+    t.sent(s, 60000, 3)
+    c.expect_data(pattern(60000, 3))
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.dreq()
+
+
+@case(accept=1)
+def both_close_at_once(t):
+    c, s = t.up()
+    c.send(sdp.DISCONN)
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.dreq()
+
+
+@case(accept=1)
+def last_closer_waits_then_asks(t):
+    """A first closer that never sends its DREQ gets one after fin_timeout."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = t.up()
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.expect_dreq()
+
+
+@case(ipv=(4, 6), accept=1, resets=1)
+def peer_aborts(t):
+    """A DREQ without DisConn: what arrived before it is still read."""
+    c, s = t.up()
+    c.send_data(pattern(3000))
+    c.taken()
+    c.dreq()
+    t.reads(s, pattern(3000))
+    assert t.remote.ended(s) == errno.ECONNRESET
+    assert t.remote.hung_up(s)
+
+
+@case(ipv=(4, 6), accept=1, aborts=1, resets=1)
+def kernel_aborts(t):
+    c, s = t.up()
+    t.talk(c, s, 100)
+    t.close(s, 0)
+    c.expect_dreq()
+    c.drain()
+
+
+@case(accept=1, aborts=1, resets=1)
+def kernel_aborts_after_its_disconn(t):
+    """Then there is an AbortConn in front of the DREQ (6.3)."""
+    c, s = t.up()
+    t.remote.shutdown(s)
+    c.expect(sdp.DISCONN)
+    c.taken()
+    t.close(s, 0)
+    c.expect(sdp.ABORT_CONN)
+    c.expect_dreq()
+
+
+@case(accept=1, aborts=1, resets=1)
+def kernel_closes_with_unread_data(t):
+    c, s = t.up()
+    c.send_data(pattern(3000))
+    until('it arrives', lambda: t.remote.info(s)['inq'] == 3000)
+    t.close(s)
+    c.expect_dreq()
+
+
+@case(('256', 256), ('1024', 1024), accept=1)
+def small_packets(t, mtu):
+    """The path's MTU is what the REQ says; messages come in many packets."""
+    c, s = t.up(mtu=mtu)
+    t.talk(c, s, 50000)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def message_before_rtu(t):
+    """The first message does what the RTU would (1.5)."""
+    c = t.peer.request(t.host, PORT)
+    t.conns.append(c)
+    c.answer()
+    assert not t.remote.acceptable(t.listeners[4], 0.2)
+    c.send_data(pattern(100))
+    s = t.accept()
+    t.reads(s, pattern(100))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def request_twice(t):
+    """A REQ that is repeated makes one connection, and its REP is repeated."""
+    h = t.peer.hello(t.host)
+    c = t.peer.request(t.host, PORT, h, repeat=False)
+    t.conns.append(c)
+    again = roce.req(c.id, c.qp.qpn, c.qp.expect_psn, t.peer.address, t.host,
+                     wire.SERVICE + PORT, h.pack())
+    c.answer()
+    c.port.send_mad(t.host, sdp.REQ, again)
+    c.mad('REP again', sdp.REP)
+    c.rtu()
+    s = t.accept()
+    assert not t.remote.acceptable(t.listeners[4], 0.2)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def acknowledgements_late(t):
+    """The kernel's device repeats what we do not acknowledge; nothing is lost."""
+    c, s = t.up()
+    c.qp.mute = True
+    t.sent(s, 50000)
+    time.sleep(1.2)
+    c.qp.mute = False
+    c.expect_data(pattern(50000))
+    t.kernel_closes(c, s)
+
+
+# ---- Hellos ----
+
+def rejected(t, hello, reason=CONSUMER_DEFINED, port=PORT, **req):
+    c = t.peer.request(t.host, port, hello, **req)
+    t.conns.append(c)
+    try:
+        c.answer()
+    except wire.Rejected as e:
+        assert e.reason == reason, f'REJ reason {e.reason}, must be {reason}'
+        return
+    raise AssertionError(f'accepted: {c.ack}')
+
+
+@case(('version 1.1', {'version': 0x11}), ('version 3.2', {'version': 0x32}),
+      ('version 0', {'version': 0}),
+      ('HelloAck', {'mid': sdp.HELLO_ACK, 'len': 92, 'raw': bytes(76)}),
+      ('Data', {'mid': sdp.DATA, 'len': 92, 'raw': bytes(76)}),
+      ('Len 91', {'len': 91}), ('Len 93', {'len': 93}), ('Len 0', {'len': 0}),
+      ('Len 2^32-1', {'len': 0xffffffff}),
+      ('IPV 5', {'ipv_cap': 0x50}), ('IPV 0', {'ipv_cap': 0}), ('IPV 15', {'ipv_cap': 0xf0}),
+      ('MaxAdverts 0', {'max_adverts': 0}),
+      ('ExtMaxAdverts 0', {'ipv_cap': 0x42, 'ext_max_adverts': 0}),
+      ('buffers of 0', {'rcvsz': 0}), ('buffers of 15', {'rcvsz': 15}),
+      ('buffers of 16', {'rcvsz': 16}), ('buffers of 63', {'rcvsz': 63}), ('port 0', {'port': 0}),
+      reject_hello=1)
+def hello_refused(t, field):
+    h = t.peer.hello(t.host)
+    for name, value in field.items():
+        if name in h.ext:
+            h.ext[name] = value
+        else:
+            setattr(h, name, value)
+    rejected(t, h)
+
+
+@case(('minor version 15', {'version': 0x2f}), ('Cap 1', {'ipv_cap': 0x41}),
+      ('Cap and ExtMaxAdverts', {'ipv_cap': 0x43, 'ext_max_adverts': 300}),
+      ('MaxAdverts 255', {'max_adverts': 255}), ('reserved bits', {'reserved4': b'\xff' * 24}),
+      ('DesRemRcvSz 0', {'des_rcvsz': 0}), ('buffers of 2^32-1', {'rcvsz': 0xffffffff}),
+      accept=1)
+def hello_accepted(t, field):
+    c, s = t.up(t.peer.hello(t.host, **field))
+    c.snd_max = FULL
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def hello_with_small_buffers(t):
+    """No message is larger than the peer's buffers are."""
+    c, s = t.up(t.peer.hello(t.host, rcvsz=64))
+    assert t.remote.info(s)['snd_size'] == 48
+    t.sent(s, 5000)
+    got = b''
+    while len(got) < 5000:
+        m = c.expect(sdp.DATA)
+        assert m.len <= 64
+        got += m.payload
+        c.send(sdp.DATA)
+    assert got == pattern(5000)
+    t.kernel_closes(c, s)
+
+
+def address(text):
+    return sdp.address_to_hello(text)
+
+
+@case(('other source', 'src', '10.9.0.99'), ('source is the listener', 'src', '10.9.0.1'),
+      ('source 0', 'src', '0.0.0.0'), ('source is multicast', 'src', '224.0.0.1'),
+      ('source is loopback', 'src', '127.0.0.1'),
+      ('other destination', 'dst', '10.9.0.2'), ('destination is the peer', 'dst', '10.9.0.77'),
+      ('destination 0', 'dst', '0.0.0.0'), ('destination is loopback', 'dst', '127.0.0.1'),
+      reject_path=1)
+def forged_address(t, field, text):
+    rejected(t, t.peer.hello(t.host, **{field: address(text)}))
+
+
+@case(('other source', 'src', 'fd09::99'), ('source is IPv4', 'src', '::ffff:10.9.0.77'),
+      ('source is the link-local one', 'src', 'fe80::5054:ff:fe09:77'),
+      ('other destination', 'dst', 'fd09::2'), ('destination ::', 'dst', '::'),
+      ('destination is IPv4', 'dst', '::ffff:10.9.0.1'),
+      ipv=(6,), reject_path=1)
+def forged_address6(t, field, text):
+    rejected(t, t.peer.hello(t.host, **{field: address(text)}))
+
+
+@case(('v6 by v4', 4, {'ipv_cap': 0x60, 'src': address('fd09::77'), 'dst': address('fd09::1')}),
+      ('v4 by v6', 6, {'ipv_cap': 0x40, 'src': address('10.9.0.77'), 'dst': address('10.9.0.1')}),
+      reject_path=1)
+def forged_family(t, ipv, field):
+    """Addresses of the other family, each right in itself."""
+    t.peer, t.host = t.peers[ipv], HOST[ipv]
+    rejected(t, t.peer.hello(t.host, **field))
+
+
+@case()
+def nobody_listens(t):
+    """No listener of the service: the CM answers for itself."""
+    rejected(t, t.peer.hello(t.host), INVALID_SERVICE_ID, PORT + 1)
+
+
+@case(reject_listener=1)
+def listener_of_the_other_family(t):
+    n = t.remote.listen(PORT + 2, True)
+    t.open.append(n)
+    rejected(t, t.peer.hello(t.host), port=PORT + 2)
+
+
+# ---- answers to the kernel's Hello ----
+
+# Not reason 4, time-out: ib_cm looks for its id elsewhere in that REJ.
+@case(('no queue pair', 1), ('invalid id', 6), ('service id', 8), ('stale', 10),
+      ('invalid GID', 13), ('consumer', 28), ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
+def connect_rejected(t, reason):
+    c, s = t.begin()
+    c.reject(reason)
+    got = t.remote.connected(s)
+    assert got == errno.ECONNREFUSED, f'connect gave {got}'
+
+
+def tcp_server(t):
+    s = socket.socket(socket.AF_INET6 if t.ipv == 6 else socket.AF_INET)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((t.peer.address, PEER_PORT))
+    s.listen(1)
+    s.settimeout(LIMIT)
+    return s
+
+
+def is_tcp(t, listener, s):
+    assert t.remote.connected(s) == 0
+    with listener, listener.accept()[0] as tcp:
+        tcp.settimeout(LIMIT)
+        tcp.sendall(pattern(1000))
+        t.reads(s, pattern(1000))
+        t.close(s)
+        assert tcp.recv(1) == b''
+
+
+@case(('REJ', 'reject'), ('bad HelloAck', 'bad'), ('silence', 'silent'),
+      ipv=(4, 6), connect_fail=1, fallback=1)
+def falls_back(t, how):
+    """A socket that came by TCP_ULP goes by TCP instead."""
+    if how == 'silent':
+        t.sysctl('connect_timeout', int(500 * FACTOR))
+    with tcp_server(t) as listener:
+        c, s = t.begin(ulp=True)
+        if how == 'reject':
+            c.reject(CONSUMER_DEFINED)
+        elif how == 'bad':
+            c.reply(version=0x11)
+        is_tcp(t, listener, s)
+
+
+@case(('version 1.1', {'version': 0x11}), ('Hello', {'mid': sdp.HELLO, 'raw': bytes(76)}),
+      ('Data', {'mid': sdp.DATA}), ('Len 23', {'len': 23}), ('Len 197', {'len': 197}),
+      ('Len 0', {'len': 0}), ('buffers of 0', {'rcvsz': 0}), ('buffers of 63', {'rcvsz': 63}),
+      connect_fail=1)
+def hello_ack_refused(t, field):
+    """ECONNREFUSED to the user, and a REJ to us."""
+    c, s = t.begin()
+    if 'mid' in field:
+        send_rep(c, **field)
+    else:
+        c.reply(**field)
+    got = t.remote.connected(s)
+    assert got == errno.ECONNREFUSED, f'connect gave {got}'
+    rej = c.mad('REJ', sdp.REJ)
+    assert (rej.rejected, rej.reason) == (1, CONSUMER_DEFINED), (rej.rejected, rej.reason)
+
+
+def send_rep(c, mid, raw=bytes(180)):
+    """What is no HelloAck in the place of one."""
+    c.port.send_mad(c.host, sdp.REP, roce.rep(
+        c.id, c.their_id, c.qp.qpn, c.qp.expect_psn,
+        sdp.Message(mid, bufs=32, raw=raw).pack()), tid=c.tid)
+
+
+@case(('Len 204', {'len': 204}), ('Len 24', {'len': 24}), ('MaxAdverts 0', {'max_adverts': 0}),
+      ('MaxAdverts 255', {'max_adverts': 255}), ('version 2.0', {'version': 0x20}),
+      ('Cap', {'reserved1': 0x41}), ('reserved bits', {'reserved3': b'\xff' * 172}), connect=1)
+def hello_ack_accepted(t, field):
+    c, s = t.down(**field)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+# ---- foreign, but legal ----
+
+@case(('64 of 5000', 64, 5000), ('1 of 40000', 1, 40000), ('all but 1', FULL - 17, FULL - 16),
+      ipv=(4, 6), accept=1, src_avail=1, sendsm=1)
+def src_avail(t, inlined, size):
+    """SendSm, and the data comes by copy: the inline bytes once, and first."""
+    c, s = t.up()
+    c.send_data(pattern(500, 1))
+    data = pattern(size, 2)
+    m = c.send(sdp.SRC_AVAIL, data[:inlined], size=size, rkey=0x1234, va=0x1000)
+    assert c.expect(sdp.SEND_SM).ack == m.mseq
+    c.send_data(data[inlined:])
+    t.reads(s, pattern(500, 1) + data)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, src_avail=20, sendsm=20)
+def src_avail_many(t):
+    c, s = t.up()
+    for i in range(20):
+        data = pattern(3000, i)
+        while c.credits() < 3:
+            c.recv()
+        c.send(sdp.SRC_AVAIL, data[:100], size=3000, rkey=1, va=0)
+        c.expect(sdp.SEND_SM)
+        c.send_data(data[100:])
+        t.reads(s, data)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, src_avail=1)
+def src_avail_all_inline(t):
+    """Data by another name: no SendSm is owed (section 7)."""
+    c, s = t.up()
+    c.send(sdp.SRC_AVAIL, pattern(300), size=300, rkey=1, va=0)
+    t.reads(s, pattern(300))
+    t.quiet(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, src_avail=1, sendsm=1)
+def src_avail_cancel(t):
+    """The SendSm ends the advert; a cancel behind it finds nothing."""
+    c, s = t.up()
+    c.send(sdp.SRC_AVAIL, pattern(100), size=1000, rkey=1, va=0)
+    c.send(sdp.SRC_AVAIL_CANCEL)
+    c.expect(sdp.SEND_SM)
+    t.quiet(c)
+    c.send_data(pattern(1000)[100:])
+    t.reads(s, pattern(1000))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, src_avail=1, sendsm=1)
+def src_avail_of_an_older_kind(t):
+    """A source that does not count the inline bytes as sent may not do so at
+    64 or more (4.6); what we answer is the same."""
+    c, s = t.up()
+    t.sent(s, 1000)
+    c.send(sdp.SRC_AVAIL, pattern(64), flags=sdp.REQ_PIPE, size=2000, rkey=1, va=0)
+    c.expect_data(pattern(1000))
+    c.expect(sdp.SEND_SM)
+    c.send_data(pattern(2000)[64:])
+    t.reads(s, pattern(2000))
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, src_avail=1, sendsm=1)
+def pipelined(t):
+    """After ModeChange SrcAvails have no inline bytes; SendSm all the same."""
+    c, s = t.up()
+    assert t.remote.info(s)['mode_recv'] == 1
+    c.send(sdp.MODE_CHANGE, mode=0x20)
+    c.send(sdp.SRC_AVAIL, size=4000, rkey=1, va=0)
+    c.expect(sdp.SEND_SM)
+    assert t.remote.info(s)['mode_recv'] == 2
+    c.send_data(pattern(4000))
+    t.reads(s, pattern(4000))
+    c.send(sdp.MODE_CHANGE, mode=0x10)
+    t.talk(c, s)
+    assert t.remote.info(s)['mode_recv'] == 1 and t.remote.info(s)['mode_send'] == 1
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def buffered(t):
+    c, s = t.up()
+    c.send(sdp.MODE_CHANGE, mode=0x00)
+    t.talk(c, s)
+    assert t.remote.info(s)['mode_recv'] == 0 and t.remote.info(s)['mode_send'] == 1
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def change_of_receive_buffers(t):
+    """Refused by acknowledging the size that is used anyway (5.1)."""
+    c, s = t.up()
+    for size in 65536, 1024, 0, 0xffffffff:
+        c.send(sdp.CH_RCV_BUF, size=size)
+        assert c.expect(sdp.CH_RCV_BUF_ACK).size == wire.RCVSZ
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def suspend(t):
+    """Acknowledged and nothing more: the connection stays (5.2)."""
+    c, s = t.up()
+    c.send(sdp.SUSP_COMM, sid=0x1c001)
+    c.expect(sdp.SUSP_COMM_ACK)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(('SendSm', sdp.SEND_SM), ('SrcAvailCancel', sdp.SRC_AVAIL_CANCEL),
+      ('SinkAvailCancel', sdp.SINK_AVAIL_CANCEL), ('update', sdp.DATA),
+      ('experimental 0x40', 0x40), ('experimental 0x7f', 0x7f), accept=1)
+def ignored(t, mid):
+    c, s = t.up()
+    c.send(mid)
+    t.quiet(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def experimental_with_payload(t):
+    """Nobody knows what it is, so it is no data; its credits count."""
+    c, s = t.up()
+    c.send(0x50, pattern(500))
+    t.quiet(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(('PRES', sdp.OOB_PRES), ('PEND', sdp.OOB_PEND), ('both', sdp.OOB_PRES | sdp.OOB_PEND),
+      ('REQ_PIPE', sdp.REQ_PIPE), ('reserved', 0xf8), accept=1)
+def flags(t, flags):
+    """Urgent data is not told apart yet, but no byte of it is lost."""
+    c, s = t.up()
+    c.send(sdp.DATA, pattern(100, 5), flags=flags)
+    c.send_data(pattern(100, 6))
+    t.reads(s, pattern(100, 5) + pattern(100, 6))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, resets=1)
+def abort_conn(t):
+    c, s = t.up()
+    c.send_data(pattern(100))
+    c.send(sdp.ABORT_CONN)
+    c.expect_dreq()
+    t.reads(s, pattern(100))
+    assert t.remote.ended(s) == errno.ECONNRESET
+
+
+@case(accept=1, resets=1)
+def abort_conn_after_disconn(t):
+    """The reader has seen the end; a writer hears EPIPE, as with TCP."""
+    c, s = t.up()
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    c.send(sdp.ABORT_CONN)
+    c.expect_dreq()
+    until('the error', lambda: t.remote.error(s) == errno.EPIPE)
+
+
+# ---- illegal ----
+
+SRC, SINK = {'size': 1000, 'rkey': 1, 'va': 0}, {'size': 100000, 'rkey': 1, 'va': 0}
+
+
+@case(('reserved 0x0f', 0x0f), ('reserved 0x3f', 0x3f), ('reserved 0x80', 0x80),
+      ('reserved 0xfc', 0xfc), ('Hello', sdp.HELLO), ('HelloAck', sdp.HELLO_ACK),
+      ('RdmaWrCompl', sdp.RDMA_WR_COMPL), ('RdmaRdCompl', sdp.RDMA_RD_COMPL),
+      ('SinkCancelAck', sdp.SINK_CANCEL_ACK), ('ChRcvBufAck', sdp.CH_RCV_BUF_ACK),
+      ('SuspCommAck', sdp.SUSP_COMM_ACK), accept=1, **BROKEN)
+def not_expected(t, mid):
+    c, s = t.up()
+    c.send(mid)
+    t.reset(c, s)
+
+
+@case(('in combined mode', ()), ('in pipelined mode', (0x20,)), ('in buffered mode', (0x00,)),
+      accept=1, **BROKEN)
+def sink_avail(t, modes):
+    """Our half never leaves combined mode, where there is no SinkAvail.  The
+    mode of the other half makes no difference."""
+    c, s = t.up()
+    for mode in modes:
+        c.send(sdp.MODE_CHANGE, mode=mode)
+    c.send(sdp.SINK_AVAIL, non_discards=0, **SINK)
+    t.reset(c, s)
+
+
+@case(('no inline bytes', (), b''), ('inline in pipelined mode', (0x20,), b'x'),
+      ('in buffered mode', (0x00,), b'x'), accept=1, src_avail=1, **BROKEN)
+def src_avail_in_the_wrong_mode(t, modes, inline):
+    c, s = t.up()
+    for mode in modes:
+        c.send(sdp.MODE_CHANGE, mode=mode)
+    c.send(sdp.SRC_AVAIL, inline, **SRC)
+    t.reset(c, s)
+
+
+@case(('longer than its buffer', 100, 99), ('buffer of 0', 1, 0), accept=1, **BROKEN)
+def src_avail_contradicts_itself(t, inlined, size):
+    c, s = t.up()
+    c.send(sdp.SRC_AVAIL, pattern(inlined), size=size, rkey=1, va=0)
+    t.reset(c, s)
+
+
+@case(('combined to combined', (0x10,)), ('buffered to pipelined', (0x00, 0x20)),
+      ('buffered to combined, by the source', (0x00, 0x10)),
+      ('pipelined to buffered', (0x20, 0x00)), ('pipelined twice', (0x20, 0x20)),
+      ('mode 3', (0x30,)), ('mode 7', (0x70,)), ('sink: combined', (0x90,)),
+      ('sink: buffered', (0x80,)), ('sink: pipelined', (0xa0,)), accept=1, **BROKEN)
+def mode_change(t, modes):
+    """Transitions that 4.2 does not have."""
+    c, s = t.up()
+    for mode in modes:
+        c.send(sdp.MODE_CHANGE, mode=mode)
+    t.reset(c, s)
+
+
+@case(('Len one less', {'payload': b'hello', 'len': 20}),
+      ('Len one more', {'payload': b'hello', 'len': 22}),
+      ('Len 0', {'payload': b'hello', 'len': 0}), ('Len huge', {'payload': b'hello', 'len': 1 << 31}),
+      ('DisConn with payload', {'mid': sdp.DISCONN, 'raw': b'x'}),
+      ('ModeChange cut', {'mid': sdp.MODE_CHANGE, 'raw': b'\x20'}),
+      ('SrcAvail cut', {'mid': sdp.SRC_AVAIL, 'raw': bytes(15)}),
+      ('ChRcvBuf too long', {'mid': sdp.CH_RCV_BUF, 'raw': bytes(5)}), accept=1, **BROKEN)
+def malformed(t, field):
+    c, s = t.up()
+    c.send(**{'mid': sdp.DATA, **field})
+    t.reset(c, s)
+
+
+@case(('0 bytes', 0), ('1 byte', 1), ('15 bytes', 15), accept=1, **BROKEN)
+def too_short(t, size):
+    c, s = t.up()
+    c.send_raw(b'\xff' * size)
+    t.reset(c, s)
+
+
+@case(accept=1, resets=1)
+def too_long(t):
+    """More than the posted buffer holds: the device says no, and the
+    connection is lost."""
+    c, s = t.up()
+    c.send(sdp.DATA, bytes(FULL + 1))
+    c.port.wait('the NAK', lambda: c.qp.nak is not None)
+    print(f'# NAK {c.qp.nak}')
+    assert t.remote.ended(s) == errno.ECONNRESET
+    t.close(s)
+
+
+@case(('repeated', 0), ('one left out', 2), ('far ahead', 1 << 31), ('0', -1), accept=1, **BROKEN)
+def wrong_mseq(t, step):
+    c, s = t.up()
+    c.send_data(pattern(10))
+    c.send(sdp.DATA, b'x', mseq=c.mseq + step)
+    t.reads(s, pattern(10))
+    t.reset(c, s)
+
+
+@case(('of the future', 1), ('far ahead', 1 << 31), ('gone back', -1), accept=1, **BROKEN)
+def wrong_mseq_ack(t, step):
+    c, s = t.up()
+    t.sent(s, 10)
+    c.expect_data(pattern(10))
+    c.send(sdp.DATA)
+    c.send(sdp.DATA, ack=c.heard + step)
+    t.reset(c, s)
+
+
+@case(accept=1, **BROKEN)
+def credits_taken_back(t):
+    """Fewer buffers than messages are under way: the credits are negative."""
+    c, s = t.up()
+    for i in range(3):
+        t.sent(s, 10, i)
+        c.expect_data(pattern(10, i))
+    c.send(sdp.DATA, bufs=2, ack=0)
+    t.reset(c, s)
+
+
+@case(('data', sdp.DATA, b'x'), ('DisConn', sdp.DISCONN, b''), accept=1, **BROKEN)
+def after_disconn(t, mid, payload):
+    """Nothing of the stream comes behind its end.  The reader has seen that
+    end, so the error is EPIPE, and a writer's."""
+    c, s = t.up()
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    c.send(mid, payload)
+    c.expect_dreq()
+    assert t.remote.hung_up(s)
+    until('the error', lambda: t.remote.error(s) in (errno.ECONNRESET, errno.EPIPE))
+
+
+@case(accept=1)
+def update_after_disconn(t):
+    """An update and answers of the other half are still heard (6.1)."""
+    c, s = t.up()
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    c.send(sdp.DATA)
+    c.send(sdp.CH_RCV_BUF, size=65536)
+    c.expect(sdp.CH_RCV_BUF_ACK)
+    t.sent(s, 100000)
+    c.expect_data(pattern(100000))
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.dreq()
+
+
+@case(('Data', sdp.DATA, b'x'), ('DisConn', sdp.DISCONN, b''), accept=1, src_avail=1, **BROKEN)
+def behind_src_avail(t, mid, payload):
+    """What belongs behind an advert may not come before its rest: no gap is
+    delivered.  With one credit the kernel cannot say SendSm yet."""
+    c, s = t.up(t.peer.hello(t.host, bufs=1))
+    c.send(sdp.SRC_AVAIL, pattern(64), **SRC)
+    c.send(mid, payload)
+    t.reads(s, pattern(64))
+    t.reset(c, s)
+
+
+@case(('combined', b'x', ()), ('pipelined', b'', (0x20,)), accept=1, src_avail=2, **BROKEN)
+def too_many_adverts(t, inline, modes):
+    """One in combined mode; in pipelined as many as we said we hold, one too."""
+    c, s = t.up(t.peer.hello(t.host, bufs=1))
+    for mode in modes:
+        c.send(sdp.MODE_CHANGE, mode=mode)
+    c.send(sdp.SRC_AVAIL, inline, **SRC)
+    c.send(sdp.SRC_AVAIL, inline, **SRC)
+    t.reads(s, inline)
+    t.reset(c, s)
+
+
+@case(accept=1, src_avail=1, **BROKEN)
+def buffered_with_an_advert(t):
+    c, s = t.up(t.peer.hello(t.host, bufs=1))
+    c.send(sdp.SRC_AVAIL, b'x', **SRC)
+    c.send(sdp.MODE_CHANGE, mode=0x00)
+    t.reads(s, b'x')
+    t.reset(c, s)
+
+
+@case(accept=1, src_avail=1, sendsm=1)
+def back_to_combined_with_an_advert(t):
+    """The source takes its advert back itself, so what follows is in order."""
+    c, s = t.up(t.peer.hello(t.host, bufs=1))
+    c.send(sdp.MODE_CHANGE, mode=0x20)
+    c.send(sdp.SRC_AVAIL, **SRC)
+    c.send(sdp.MODE_CHANGE, mode=0x10)
+    c.send(sdp.DATA, pattern(1000))
+    t.reads(s, pattern(1000))
+    # The answer that was owed comes when it may, and finds nothing.
+    c.bufs = 32
+    c.send(sdp.DATA)
+    c.expect(sdp.SEND_SM)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, src_avail=1, sendsm=1)
+def send_sm_waits_for_a_credit(t):
+    """It is not forgotten: the source is not left waiting."""
+    c, s = t.up(t.peer.hello(t.host, bufs=1))
+    c.send(sdp.SRC_AVAIL, pattern(64), **SRC)
+    t.reads(s, pattern(64))
+    t.quiet(c)
+    c.bufs = 32
+    c.send(sdp.DATA)
+    c.expect(sdp.SEND_SM)
+    c.send_data(pattern(1000)[64:])
+    t.reads(s, pattern(1000)[64:])
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+# ---- credits ----
+
+@case(('0', 0), ('1', 1), ('2', 2), ipv=(4, 6), connect=1)
+def starts_without_credits(t, bufs):
+    """No data goes with fewer than 3 buffers (3.2); then it does."""
+    c, s = t.down(bufs=bufs)
+    t.sent(s, 1000)
+    t.quiet(c)
+    c.bufs = 32
+    c.send(sdp.DATA)
+    c.expect_data(pattern(1000))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(connect=1)
+def withholds_credits(t):
+    """The kernel uses all but two, waits as long as it takes, loses nothing."""
+    c, s = t.down(bufs=6)
+    t.sent(s, 10 * FULL)
+    got = b''.join(c.expect(sdp.DATA).payload for _ in range(4))
+    t.quiet(c, seconds=1)
+    c.bufs = 32
+    c.send(sdp.DATA)
+    c.expect_data(pattern(10 * FULL)[len(got):])
+    assert got == pattern(10 * FULL)[:len(got)]
+    t.kernel_closes(c, s)
+
+
+@case(connect=1)
+def one_credit_at_a_time(t):
+    c, s = t.down(bufs=3)
+    t.sent(s, 6 * FULL)
+    for i in range(6):
+        m = c.expect(sdp.DATA)
+        assert m.payload == pattern(6 * FULL)[i * FULL:(i + 1) * FULL]
+        t.quiet(c, seconds=0.1)
+        c.send(sdp.DATA)
+    t.kernel_closes(c, s)
+
+
+@case(connect=1)
+def disconn_needs_two(t):
+    """Control goes with 2 credits, and not with 1."""
+    c, s = t.down(bufs=1)
+    t.close(s)
+    t.quiet(c)
+    c.bufs = 2
+    c.send(sdp.DATA)
+    c.expect(sdp.DISCONN)
+    c.send(sdp.DISCONN)
+    c.expect_dreq()
+
+
+@case(connect=1)
+def last_credit_for_an_update(t):
+    """With one credit left the kernel can still tell of its new buffers."""
+    c, s = t.down(bufs=1)
+    for i in range(c.their_bufs):
+        c.send(sdp.DATA, pattern(10, i))
+    t.reads(s, b''.join(pattern(10, i) for i in range(c.their_bufs)))
+    m = c.recv()
+    assert m.mid == sdp.DATA and not m.payload and m.bufs >= 4
+    t.quiet(c)
+    c.bufs = 32
+    c.send(sdp.DATA)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def updates_come_to_rest(t):
+    """Two sides with few buffers do not answer each other's updates for ever."""
+    t.sysctl('rcvbuf_count', 4)
+    c, s = t.up(t.peer.hello(t.host, bufs=3))
+    c.bufs = 3
+    c.send(sdp.DATA)
+    answers = 0
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        with c.port.changed:
+            m = c._new()
+        if m:
+            answers += 1
+            c.send(sdp.DATA)
+        else:
+            time.sleep(0.01)
+    assert answers < 8, f'{answers} updates answered'
+    c.bufs = 32
+    c.send(sdp.DATA)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def reader_does_not_read(t):
+    """The credits stop us; when he reads again they come back."""
+    c, s = t.up()
+    sent = 0
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        if c.credits() >= 3:
+            c.send(sdp.DATA, pattern(sent + FULL)[sent:])
+            sent += FULL
+            continue
+        try:
+            c.recv(0.5 * FACTOR)
+        except TimeoutError:
+            break
+    assert sent >= 4 * FULL, sent
+    t.reads(s, pattern(sent))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def overruns_its_credits(t):
+    """No buffer is posted for what we may not send: the device asks us to try
+    again (RNR) until the reader makes room, and nothing is lost."""
+    c, s = t.up()
+    sent = 0
+    while True:
+        if c.credits() > 0:
+            c.send(sdp.DATA, pattern(sent + FULL)[sent:])
+            sent += FULL
+            continue
+        try:
+            c.recv(0.5 * FACTOR)
+        except TimeoutError:
+            break
+    c.taken()
+    c.send(sdp.DATA, b'x')
+    c.port.wait('RNR', lambda: c.qp.rnr > 2)
+    t.quiet(c)
+    assert t.remote.recv(s, sent) == pattern(sent).hex()
+    t.reads(s, b'x')
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+# ---- silence ----
+
+@case(('REQ', False), ('REQ, TCP not there', True), connect_fail=1)
+def no_answer(t, ulp):
+    t.sysctl('connect_timeout', int(700 * FACTOR))
+    start = time.monotonic()
+    s = t.remote.connect(t.peer.address, PEER_PORT)
+    t.open.append(s)
+    got = t.remote.connected(s)
+    took = time.monotonic() - start
+    assert got == errno.ETIMEDOUT, f'connect gave {got}'
+    assert 0.6 * FACTOR < took < LIMIT, took
+
+
+@case(connect_fail=1)
+def answer_comes_late(t):
+    """The attempt has been given up: the REP is not taken, no ghost stays."""
+    t.sysctl('connect_timeout', int(500 * FACTOR))
+    c, s = t.begin()
+    assert t.remote.connected(s) == errno.ETIMEDOUT
+    c.reply()
+    time.sleep(0.3)
+    assert not c.port.has_mad(lambda m: m.attr == sdp.RTU)
+
+
+@case(accept=1, resets=1)
+def never_acknowledges(t):
+    """The device gives up after its retries; the user hears of it."""
+    c, s = t.up()
+    c.qp.mute = True
+    c.port.answer_dreq = False
+    t.sent(s, 100)
+    start = time.monotonic()
+    assert t.remote.hung_up(s, 30 * FACTOR)
+    print(f'# lost after {time.monotonic() - start:.1f} s')
+    assert t.remote.error(s) in (errno.ECONNRESET, errno.ETIMEDOUT)
+
+
+@case(accept=1)
+def dreq_is_not_answered(t):
+    """The close was orderly; what is left of it goes in bounded time."""
+    c, s = t.up()
+    c.port.answer_dreq = False
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.send(sdp.DISCONN)
+    c.expect_dreq()
+    start = time.monotonic()
+    until('the connection goes', lambda: not t.ours(), 30 * FACTOR)
+    print(f'# gone after {time.monotonic() - start:.1f} s')
+
+
+@case(accept=1)
+def disconn_is_not_answered(t):
+    """fin_timeout; then AbortConn, since our DisConn has gone, and DREQ."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = t.up()
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.expect(sdp.ABORT_CONN)
+    c.expect_dreq()
+
+
+@case(accept=1)
+def peer_is_gone(t):
+    """Neither DisConn nor acknowledgement nor DREP: all of it is bounded."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = t.up()
+    t.talk(c, s, 100)
+    c.port.silent = True
+    t.close(s)
+    start = time.monotonic()
+    until('the connection goes', lambda: not t.ours(), 40 * FACTOR)
+    print(f'# gone after {time.monotonic() - start:.1f} s')
+
+
+@case(accept=1)
+def peer_is_gone_later(t):
+    """The same after its device has acknowledged our DisConn."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = t.up()
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.port.silent = True
+    start = time.monotonic()
+    until('the connection goes', lambda: not t.ours(), 40 * FACTOR)
+    print(f'# gone after {time.monotonic() - start:.1f} s')
+
+
+@case(accept=2, resets=2)
+def half_open(t):
+    """Requests whose sender is gone, or never was where it said: Hello and REQ
+    agree on an address that is not ours, so the answer goes there.  They do
+    not hold their places for ever, however long the REQ asks the CM to wait."""
+    t.sysctl('connect_timeout', 2000)
+    c = t.peer.request(t.host, PORT, timeout=31)
+    t.conns.append(c)
+    c.answer()
+    forged = wire.Conn(t.peer, t.host, 4096)
+    t.conns.append(forged)
+    h = t.peer.hello(t.host, src=address('10.9.0.99'))
+    t.peer.port.send_mad(t.host, sdp.REQ, roce.req(
+        forged.id, forged.qp.qpn, forged.qp.expect_psn, '10.9.0.99', t.host,
+        wire.SERVICE + PORT, h.pack(), timeout=31))
+
+    def there():
+        return [x for x in t.remote.connections() if x[2] in (c.hello.port, h.port)]
+    until('both are admitted', lambda: len(there()) == 2)
+    c.qp.peer_qpn = None                # not ours to end
+    until('both are gone', lambda: not there(), 30 * FACTOR)
+    assert not t.remote.acceptable(t.listeners[4])
+    assert not t.peer.port.has_mad(lambda m: m.remote_id == forged.id), 'an answer came here'
+
+
+# ---- limits ----
+
+@case(reject_limit=1)
+def max_conns(t):
+    t.sysctl('max_conns', len(t.remote.connections()))
+    rejected(t, t.peer.hello(t.host))
+
+
+@case(reject_limit=1)
+def max_conns_user(t):
+    t.sysctl('max_conns_user', len(t.remote.connections()))
+    rejected(t, t.peer.hello(t.host))
+
+
+@case(('max_conns', 'max_conns'), ('max_conns_user', 'max_conns_user'), connect_fail=1)
+def limit_of_connect(t, name):
+    t.sysctl(name, len(t.remote.connections()))
+    try:
+        s = t.remote.connect(t.peer.address, PEER_PORT)
+        t.open.append(s)
+        got = t.remote.connected(s)
+    except OSError as e:
+        got = e.errno
+    assert got == errno.EUSERS, f'connect gave {got}'
+
+
+@case(accept=3, reject_limit=1, aborts=1, resets=1)
+def limit_is_given_back(t):
+    t.sysctl('max_conns', len(t.remote.connections()) + 2)
+    (c1, s1), (c2, s2) = t.up(), t.up()
+    rejected(t, t.peer.hello(t.host))
+    t.close(s1, 0)
+    c1.expect_dreq()
+    until('its place is free', lambda: len(t.ours()) == 1)
+    c3, s3 = t.up()
+    t.kernel_closes(c2, s2)
+    t.kernel_closes(c3, s3)
+
+
+@case(accept=2, reject_backlog=1)
+def backlog(t):
+    """As with TCP one more than the number given."""
+    n = t.remote.listen(PORT + 3, False, 1)
+    t.open.append(n)
+    for _ in range(2):
+        t.conns.append(t.peer.connect(t.host, PORT + 3))
+    rejected(t, t.peer.hello(t.host), port=PORT + 3)
+    for c in t.conns[:2]:
+        s = t.remote.accept(n)[0]
+        t.open.append(s)
+        t.kernel_closes(c, s)
+
+
+@case(reject_listener=1)
+def disabled(t):
+    t.sysctl('enable', 0)
+    rejected(t, t.peer.hello(t.host))
+
+
+# ---- running them ----
+
+def run(t, bystanders, label, ipv, function, args, counters):
+    t.start(ipv)
+    before = t.remote.counters()
+    wrong = None
+    try:
+        try:
+            function(t, *args)
+        finally:
+            t.finish()
+        after = t.remote.counters()
+        moved = {k: after[k] - before[k] for k in COUNTED if after[k] != before[k]}
+        if 'aborts' not in counters:
+            moved.pop('aborts', None)       # see COUNTED
+        assert moved == counters, f'counters moved {moved}, must be {counters}'
+        t.healthy(bystanders)
+    except Exception:
+        wrong = traceback.format_exc()
+    return wrong
+
+
+def main():
+    remote = sockets.Remote('h1')
+    remote.sysctl('connect_timeout', int(10000 * FACTOR))
+    listeners = {ipv: remote.listen(PORT, ipv == 6, 64) for ipv in (4, 6)}
+    t = Test(remote, {ipv: wire.Peer(PEER[ipv]) for ipv in (4, 6)}, listeners)
+    bystanders = {ipv: remote.bystander(OTHER[ipv]) for ipv in (4, 6)}
+    words = sys.argv[1:]
+    passed = failed = 0
+    print('TAP version 13', flush=True)
+    for item in CASES:
+        if words and not any(w in item[0] for w in words):
+            continue
+        start = time.monotonic()
+        wrong = run(t, bystanders, *item)
+        took = time.monotonic() - start
+        if wrong:
+            failed += 1
+            print('# ' + wrong.strip().replace('\n', '\n# '))
+        else:
+            passed += 1
+        if took > 2:
+            print(f'# {took:.1f} s')
+        print(f'{"not " if wrong else ""}ok {passed + failed} - wire.{item[0]}', flush=True)
+    print(f'1..{passed + failed}')
+    print(f'# Totals: pass:{passed} fail:{failed} skip:0')
+    sys.exit(bool(failed) or not passed)
+
+
+if __name__ == '__main__':
+    main()
