@@ -84,20 +84,18 @@ static bool sdp_dev_usable(struct ib_device *ib)
 static int sdp_dev_add(struct ib_device *ib)
 {
 	struct sdp_dev *dev;
+	int err = -ENOMEM;
 
 	if (!sdp_dev_usable(ib))
 		return -EOPNOTSUPP;
 	dev = kzalloc_obj(*dev, GFP_KERNEL);
 	if (!dev)
-		return -ENOMEM;
+		goto fail;
 	dev->pd = ib_alloc_pd(ib, 0);
 	if (IS_ERR(dev->pd)) {
-		int err = PTR_ERR(dev->pd);
-
-		pr_warn("%s: no protection domain (%d), device not used\n",
-			dev_name(&ib->dev), err);
+		err = PTR_ERR(dev->pd);
 		kfree(dev);
-		return err;
+		goto fail;
 	}
 	kref_init(&dev->ref);
 	init_completion(&dev->released);
@@ -114,6 +112,11 @@ static int sdp_dev_add(struct ib_device *ib)
 	spin_unlock_bh(&sdp_dev_list_lock);
 	sdp_dev_upper->add(dev);
 	return 0;
+
+fail:
+	/* The RDMA core says nothing to that. */
+	pr_warn("%s: device not used (%d)\n", dev_name(&ib->dev), err);
+	return err;
 }
 
 static void sdp_dev_remove(struct ib_device *ib, void *client_data)
