@@ -19,12 +19,14 @@
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/module.h"
 #include "lib/variant.h"
 
 #define DEBUGFS "/sys/kernel/debug/"
@@ -59,6 +61,37 @@ static long long knob_get(const char *kind, const char *name)
 	text[n] = '\0';
 	close(fd);
 	return atoll(text);
+}
+
+/* Leave out what is called by this function of the kernel; NULL: nothing. */
+static void spare(const char *function)
+{
+	unsigned long addr, from = 0, to = ~0ul;
+	char line[256], name[128], text[32];
+	unsigned int i;
+	FILE *f;
+
+	f = fopen("/proc/kallsyms", "re");
+	while (f && function && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx %*c %127s", &addr, name) == 2 &&
+		    !strcmp(name, function))
+			from = addr;
+	if (f)
+		rewind(f);
+	/* Up to where the next one begins. */
+	while (f && from && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx", &addr) == 1 && addr > from && addr < to)
+			to = addr;
+	if (f)
+		fclose(f);
+	if (function && !from)
+		FAIL("no %s() in /proc/kallsyms", function);
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		snprintf(text, sizeof(text), "%#lx", from);
+		OK(knob(kinds[i], "reject-start", text));
+		snprintf(text, sizeof(text), "%#lx", from ? to : 0);
+		OK(knob(kinds[i], "reject-end", text));
+	}
 }
 
 /* The module's code; all other modules are built in. */
@@ -103,13 +136,24 @@ static int quiet(void)
 	return err;
 }
 
-static void aim(bool module)
+enum aim {
+	ANYWHERE,
+	MODULE,
+	NEW_MODULE,	/* one that is being loaded */
+};
+
+static void aim(enum aim at)
 {
 	unsigned long start = 0, end = 0;
 	char from[32] = "0", to[32] = "0xffffffffffffffff";
 	unsigned int i;
 
-	if (module) {
+	if (at == NEW_MODULE)
+		/* User-Mode Linux: modules lie above the guest's memory, and all
+		 * other code below.
+		 */
+		snprintf(from, sizeof(from), "0x80000000");
+	if (at == MODULE) {
 		if (module_text(&start, &end))
 			FAIL("where is the module's code?");
 		snprintf(from, sizeof(from), "%#lx", start);
@@ -215,11 +259,11 @@ static bool allowed(const struct op *op, int err)
 
 enum { MOST = 500 };
 
-static void sweep(const struct op *op, int least)
+static void sweep_at(enum aim at, const struct op *op, int least)
 {
 	int n, failed = 0;
 
-	aim(on_sdp());
+	aim(at);
 	/* A page fault is no place of the call's to fail. */
 	OK(mlockall(MCL_CURRENT));
 	nth_fd = OK(open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC));
@@ -254,9 +298,14 @@ static void sweep(const struct op *op, int least)
 	ktap_note("%s: %d faults, %d calls failed", op->name, n - 1, failed);
 	if (n == MOST)
 		FAIL("%s: no end of faults", op->name);
-	if (on_sdp() && n - 1 < least)
+	if (n - 1 < least)
 		FAIL("%s: expected at least %d places to fail, found %d",
 		     op->name, least, n - 1);
+}
+
+static void sweep(const struct op *op, int least)
+{
+	sweep_at(on_sdp() ? MODULE : ANYWHERE, op, on_sdp() ? least : 0);
 }
 
 static void nothing(struct step *st)
@@ -853,13 +902,17 @@ static enum life life_client(const union addr *a)
 		if (life_send(c, 5) == LIFE && !shutdown(c, SHUT_WR) &&
 		    life_recv(c, 6))
 			end = GOOD;
-		else if (errno != ECONNRESET && errno != EPIPE && errno != ENOTCONN)
+		else if (errno != ECONNRESET && errno != EPIPE &&
+			 errno != ENOTCONN && errno != ENETRESET)
 			FAIL("broken by %s", ktap_errno(errno));
 	} else {
 		end = REFUSED;
-		/* ECONNREFUSED, ETIMEDOUT: it was the peer who had no memory. */
+		/* ECONNREFUSED, ETIMEDOUT: it was the peer who had no memory;
+		 * ENETUNREACH: the device is gone.
+		 */
 		if (errno != ENOMEM && errno != ENOBUFS && errno != EADDRNOTAVAIL &&
-		    errno != ECONNREFUSED && errno != ETIMEDOUT)
+		    errno != ECONNREFUSED && errno != ETIMEDOUT &&
+		    errno != ENETUNREACH)
 			FAIL("connect: %s", ktap_errno(errno));
 	}
 	close(c);
@@ -876,7 +929,7 @@ static void strike(const char *kind, const char *interval, const char *percent,
 
 static void life_start(struct task *t, union addr *a)
 {
-	aim(true);
+	aim(MODULE);
 	client_done = false;
 	*t = (struct task){ .run = life_server, .fd = listener(a, 4) };
 	task_start(t);
@@ -953,7 +1006,7 @@ static void one_fault(const char *kind, int least)
 		FAIL("expected at least %d faults, got %d", least, struck);
 }
 
-TEST_LIMIT(life_one_slab, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 400)
+TEST_LIMIT(life_one_slab, BIT(DOOR1_V4) | BIT(DOOR3_V4), 400)
 {
 	one_fault("failslab", 20);
 }
@@ -996,9 +1049,137 @@ TEST_LIMIT(life_10_percent, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 120)
 	many_faults("10");
 }
 
+/* --------------------------------------------- module, namespaces, devices */
+
+static void before_load(struct step *st)
+{
+	(void)st;
+	OK(module_unload());
+}
+
+static int call_load(struct step *st)
+{
+	(void)st;
+	return module_load();
+}
+
+/* It may have loaded and had no memory for the device. */
+static void after_load(struct step *st, int ret)
+{
+	(void)st;
+	if (!ret)
+		OK(module_unload());
+	OK(module_load());
+}
+
+TEST_LIMIT(load_faults, BIT(DOOR2_V4), 300)
+{
+	static const struct op op = {
+		"load", before_load, call_load, after_load,
+		{ ENOMEM, ENOBUFS, ENFILE },
+	};
+
+	/* It leaks the cache's name when sysfs has no memory. */
+	spare("do_kmem_cache_create");
+	sweep_at(NEW_MODULE, &op, 30);
+}
+
+static void before_netns(struct step *st)
+{
+	st->fd = OK(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+}
+
+static int call_netns(struct step *st)
+{
+	(void)st;
+	return unshare(CLONE_NEWNET);
+}
+
+static void after_netns(struct step *st, int ret)
+{
+	if (ret)
+		OK(call_netns(st));
+	CHECK(module_loaded());
+	OK(setns(st->fd, CLONE_NEWNET));
+}
+
+TEST_LIMIT(netns_faults, BIT(DOOR2_V4), 120)
+{
+	static const struct op op = {
+		"namespace", before_netns, call_netns, after_netns,
+		{ ENOMEM },
+	};
+
+	sweep(&op, 5);
+}
+
+/* A device that comes, and finds a listener, while one allocation fails. */
+TEST_LIMIT(device_add_faults, BIT(DOOR1_V4), 240)
+{
+	int k, struck = 0, useless = 0;
+	struct task t;
+	union addr a;
+
+	life_start(&t, &a);
+	for (k = 2; k < 200; k++) {
+		device_remove();
+		strike_once("failslab", k);
+		OK(device_try_add());
+		if (!struck_yet("failslab"))
+			break;
+		quiet();
+		struck++;
+		/* Either all of it, or the next one serves. */
+		if (life_client(&a) != GOOD) {
+			useless++;
+			device_remove();
+			device_add();
+			EQ(GOOD, life_client(&a));
+		}
+	}
+	while (!struck_yet("failslab"))
+		life_client(&a);
+	life_end(&t);
+	still_works();
+	ktap_note("device: %d faults, %d times of no use", struck, useless);
+	if (struck < 4)
+		FAIL("expected at least 4 faults, got %d", struck);
+}
+
+/* The device goes at any moment of a connection's life, and comes back. */
+TEST_LIMIT(device_goes_any_time, BIT(DOOR1_V4) | BIT(DOOR2_V6), 240)
+{
+	int i, count[3] = { };
+	struct task t;
+	union addr a;
+	pid_t pid;
+
+	life_start(&t, &a);
+	for (i = 0; i < 12; i++) {
+		pid = OK(fork());
+		if (!pid) {
+			usleep(i * 2000);
+			device_remove();
+			device_add();
+			_exit(0);
+		}
+		while (!waitpid(pid, NULL, WNOHANG))
+			count[life_client(&a)]++;
+		/* Its CM listens a moment later. */
+		EVENTUALLY(GOOD, life_client(&a));
+	}
+	life_end(&t);
+	ktap_note("%d connections went well, %d were not made, %d broke",
+		  count[GOOD], count[REFUSED], count[BROKEN]);
+	if (!count[REFUSED] || !count[BROKEN])
+		FAIL("the device always went at the same moment");
+}
+
 static void choose(unsigned int n)
 {
 	quiet();
+	spare(NULL);
+	module_restore();
 	variant_choose(n);
 }
 
@@ -1017,6 +1198,7 @@ int main(int argc, char **argv)
 	variant_init();
 	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, choose);
 	quiet();
+	module_restore();
 	variant_exit();
 	return ret;
 }

@@ -13,67 +13,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
+#include "lib/module.h"
 #include "lib/variant.h"
-
-#define MODULE "af_sdp"
-
-static int unload(void)
-{
-	return syscall(SYS_delete_module, MODULE, O_NONBLOCK);
-}
-
-static int load(void)
-{
-	const char *path = getenv("SDP_MODULE") ?: "/run/rig/modules/af_sdp.ko";
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -1;
-	ret = syscall(SYS_finit_module, fd, "", 0);
-	close(fd);
-	return ret;
-}
-
-static bool loaded(void)
-{
-	return !access("/proc/net/sdpstat", F_OK);
-}
-
-static bool have_device(void)
-{
-	return !access("/sys/class/infiniband/rxe0", F_OK);
-}
-
-static void add_device(void)
-{
-	char line[128];
-
-	snprintf(line, sizeof(line), "rdma link add rxe0 type rxe netdev %s",
-		 getenv("SDP_NETDEV") ?: "eth0");
-	EQ(0, system(line));
-}
-
-static void remove_device(void)
-{
-	EQ(0, system("rdma link delete rxe0"));
-}
 
 /* What the case before has left behind is put right. */
 static void choose(unsigned int n)
 {
-	if (!loaded())
-		OK(load());
-	if (!have_device())
-		add_device();
+	module_restore();
 	variant_choose(n);
 }
 
 /* As seen from outside a socket: it cannot go, and nothing happens to it. */
 static int must_stay_(void)
 {
-	FAILS(EAGAIN, unload());
+	FAILS(EAGAIN, module_unload());
 	return 0;
 }
 
@@ -81,8 +35,8 @@ static int must_stay_(void)
 
 static int must_go_(void)
 {
-	EVENTUALLY(0, unload());
-	OK(load());
+	EVENTUALLY(0, module_unload());
+	OK(module_load());
 	return 0;
 }
 
@@ -96,7 +50,7 @@ TEST_ON(unload_unused, ON_SDP)
 		must_go();
 	close(sock());
 	must_go();
-	FAILS(EEXIST, load());
+	FAILS(EEXIST, module_load());
 }
 
 TEST_ON(unload_with_sockets, ON_SDP)
@@ -181,10 +135,10 @@ TEST_ON(unload_with_fallen_back, ON_DOOR3)
 	s = OK(accept(l, NULL, NULL));
 	send_text(c, "before");
 	recv_text(s, "before");
-	EVENTUALLY(0, unload());
+	EVENTUALLY(0, module_unload());
 	send_text(c, "after");
 	recv_text(s, "after");
-	OK(load());
+	OK(module_load());
 	send_text(s, "again");
 	recv_text(c, "again");
 	close(s);
@@ -202,10 +156,10 @@ TEST_ON(unload_with_tcp_child, ON_DOOR3)
 	await(l, POLLIN);
 	s = OK(accept(l, NULL, NULL));
 	close(l);
-	EVENTUALLY(0, unload());
+	EVENTUALLY(0, module_unload());
 	send_text(tcp, "hello");
 	recv_text(s, "hello");
-	OK(load());
+	OK(module_load());
 }
 
 /* Without the module, what the doors say. */
@@ -213,7 +167,7 @@ TEST_ON(without_module, ON_SDP)
 {
 	int fd;
 
-	OK(unload());
+	OK(module_unload());
 	EQ(-1, door_socket(variant->door, variant->family, 0));
 	switch (variant->door) {
 	case DOOR1:
@@ -225,7 +179,7 @@ TEST_ON(without_module, ON_SDP)
 	default:
 		EQ(ENOENT, errno);
 	}
-	OK(load());
+	OK(module_load());
 	fd = sock();
 	must_stay();
 	close(fd);
@@ -271,9 +225,9 @@ TEST_LIMIT(unload_under_traffic, ON_SDP, 60)
 		}
 	}
 	while (ktap_now() < end) {
-		if (!unload()) {
+		if (!module_unload()) {
 			gone++;
-			OK(load());
+			OK(module_load());
 		} else {
 			stayed++;
 			usleep(500);
@@ -298,7 +252,7 @@ TEST_ON(device_gone, ON_SDP)
 	t.fd = p.c;
 	task_start(&t);
 	CHECK(!t.done);
-	remove_device();
+	device_remove();
 	/* Its connections end, and nothing else. */
 	EQ(-1, task_join(&t));
 	if (errno != ECONNRESET && errno != ENETRESET && errno != ENODEV)
@@ -319,7 +273,7 @@ TEST_ON(device_gone, ON_SDP)
 		FAILS(ENETUNREACH, connect_to(c, &p.addr));
 	}
 	/* A device that comes back serves the listener that was there before. */
-	add_device();
+	device_add();
 	close(c);
 	EVENTUALLY(SDP_TRANSPORT_IB, (close(c), c = sock(),
 				      connect_to(c, &p.addr) ? -1 : transport(c)));
@@ -342,7 +296,7 @@ TEST_ON(device_gone_while_sending, ON_SDP)
 	t[1].fd = p.s;
 	task_start(&t[1]);
 	task_start(&t[0]);
-	remove_device();
+	device_remove();
 	task_join(&t[0]);
 	task_join(&t[1]);
 	if (t[0].ret == (long long)t[0].len && t[1].ret != t[0].ret)
@@ -358,9 +312,9 @@ TEST_ON(device_gone_while_connecting, ON_SDP)
 
 	nobody(&a);
 	FAILS(EINPROGRESS, connect_to(c, &a));
-	remove_device();
+	device_remove();
 	close(c);
-	add_device();
+	device_add();
 }
 
 TEST_ON(device_gone_with_queue, ON_SDP)
@@ -372,7 +326,7 @@ TEST_ON(device_gone_with_queue, ON_SDP)
 	OK(connect_to(c, &a));
 	must_be_sdp(c);
 	await(l, POLLIN);
-	remove_device();
+	device_remove();
 	await(c, POLLHUP);
 	/* What waits there is given out as a dead connection, or not at all. */
 	nonblock(l, true);
@@ -389,13 +343,13 @@ TEST_ON(device_gone_then_unload, ON_SDP)
 	struct pair p;
 
 	pair_open(&p);
-	remove_device();
+	device_remove();
 	must_stay();
 	close(p.c);
 	close(p.s);
 	close(p.l);
 	must_go();
-	add_device();
+	device_add();
 	EVENTUALLY(0, (p.c = sock(), p.l = listener(&p.addr, 4),
 		       connect_to(p.c, &p.addr)));
 	must_be_sdp(p.c);
@@ -419,7 +373,7 @@ static void shell(const char *fmt, ...)
 TEST_ON(loads_by_itself, ON_SDP)
 {
 	char tree[] = "/tmp/sdp_module.XXXXXX";
-	const char *path = getenv("SDP_MODULE") ?: "/run/rig/modules/af_sdp.ko";
+	const char *path = module_file();
 	char was[128] = "";
 	FILE *f;
 
@@ -435,9 +389,9 @@ TEST_ON(loads_by_itself, ON_SDP)
 	      "depmod -b %s && printf '#!/bin/sh\nexec %s -d %s \"$@\"\n' > %s/modprobe && "
 	      "chmod 755 %s/modprobe && sysctl -qw kernel.modprobe=%s/modprobe",
 	      tree, path, tree, was, tree, tree, tree, tree);
-	EVENTUALLY(0, unload());
+	EVENTUALLY(0, module_unload());
 	close(sock());
-	EQ(true, loaded());
+	EQ(true, module_loaded());
 	shell("sysctl -qw kernel.modprobe=%s && rm -r %s", was, tree);
 }
 
@@ -447,10 +401,7 @@ int main(int argc, char **argv)
 
 	variant_init();
 	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, choose);
-	if (!loaded())
-		OK(load());
-	if (!have_device())
-		add_device();
+	module_restore();
 	variant_exit();
 	return ret;
 }

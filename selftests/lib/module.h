@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The module itself, and the RDMA device below it: soft-RoCE, which "rdma link"
+ * makes and removes, rxe0 on SDP_NETDEV.  Needs root.
+ */
+#ifndef _MODULE_H
+#define _MODULE_H
+
+#include <stdbool.h>
+
+/* SDP_MODULE, or the rig's. */
+const char *module_file(void);
+/* Return: 0, or -1 with errno. */
+int module_load(void);
+int module_unload(void);
+bool module_loaded(void);
+
+bool device_present(void);
+/* Return: 0, or -1. */
+int device_try_add(void);
+void device_add(void);
+void device_remove(void);
+
+/* Both as the rig made them. */
+void module_restore(void);
+
+#endif
