@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # bench.sh two|one [OPTION...]: run sdp_bench in the rig, from h1 to h2 or from
-# h1 to itself.  Options go to the client.
+# h1 to itself.  Options go to the client.  On one host perftest's ib_send_lat -e
+# is measured too: there its clock, the guest's cycle counter, counts instructions.
 set -u
 where=$1
 shift
@@ -17,8 +18,39 @@ for _ in $(seq 300); do
 	on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
 	sleep 0.1
 done
-"$bench" --host "$(getent ahostsv4 $server | awk 'NR == 1 { print $1 }')" --over $over "$@"
+address=$(getent ahostsv4 $server | awk 'NR == 1 { print $1 }')
+"$bench" --host "$address" --over $over "$@"
 status=$?
 on $server pkill -x sdp_bench
 wait
+
+# SIZE NS: one line of perftest's, turned into thousand instructions of NS ns
+perftest() {
+	ib_send_lat -e -F -s "$1" -n 1000 > /dev/null 2>&1 &
+	for _ in $(seq 300); do
+		ss -Hltn 'sport = :18515' | grep -q . && break
+		sleep 0.1
+	done
+	# SIZE ITERATIONS LEAST GREATEST TYPICAL: microseconds of half a round trip
+	ib_send_lat -e -F -s "$1" -n 1000 "$address" 2>&1 |
+		awk -v ns="$2" -v OFS='\t' '$2 == 1000 && NF >= 7 {
+			k = 2 / ns; unit = "thousand instructions a round trip"
+			print "ib_send_lat -e, " $1 " B: " $5 * k " (" $3 * k ".." $4 * k ") " unit
+			print "@", "ping", $1, "ib_send_lat -e", unit, $5 * k, $3 * k, $4 * k
+			seen = 1
+		}
+		END { exit !seen }' || { echo "ib_send_lat gave no figure" >&2; status=1; }
+	wait
+}
+
+ns=
+for word; do
+	[ "${last:-}" = --insn ] && ns=$word
+	last=$word
+done
+if [ $where = one ] && [ -n "$ns" ]; then
+	for size in 1 64 1024 65536; do
+		perftest $size "$ns"
+	done
+fi
 exit $status
