@@ -1012,10 +1012,14 @@ def last_credit_for_an_update(t):
 
 @case(accept=1)
 def updates_come_to_rest(t):
-    """Two sides with few buffers do not answer each other's updates for ever."""
+    """Two sides with three buffers or fewer (here nobody reads) do not answer
+    each other's updates for ever."""
     t.sysctl('rcvbuf_count', 4)
     c, s = t.up(t.peer.hello(t.host, bufs=3))
-    c.bufs = 3
+    c.send(sdp.DATA, pattern(FULL))
+    c.send(sdp.DATA, pattern(FULL))
+    until('both arrive', lambda: t.remote.info(s)['inq'] == 2 * FULL)
+    assert t.remote.info(s)['posted'] <= 3
     c.send(sdp.DATA)
     answers = 0
     end = time.monotonic() + 1
@@ -1027,7 +1031,9 @@ def updates_come_to_rest(t):
             c.send(sdp.DATA)
         else:
             time.sleep(0.01)
+    print(f'# {answers} updates answered')
     assert answers < 8, f'{answers} updates answered'
+    t.reads(s, pattern(FULL) * 2)
     c.bufs = 32
     c.send(sdp.DATA)
     t.talk(c, s)
