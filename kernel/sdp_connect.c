@@ -117,8 +117,7 @@ void sdp_connect_decide(struct work_struct *work)
 		ssk->reason = SDP_REASON_NONE;
 		sk->sk_state_change(sk);
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
-		if (READ_ONCE(conn->tx.err))
-			sdp_link_ops.error(conn, ssk);
+		sdp_link_failed(conn, ssk);
 	} else if (READ_ONCE(conn->tx.err)) {
 		sdp_connect_failed(sk, sock, ssk, READ_ONCE(conn->tx.err),
 				   conn->reason);

@@ -905,8 +905,10 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 
 static void sdp_ib_dreq_heard(struct sdp_ib *ib)
 {
-	/* What was sent before it may still stand in the queue (6.1). */
-	sdp_rx_poll(ib->conn);
+	/* What was sent before it may still stand in the queue (6.1), or be
+	 * in the hands of a reader.
+	 */
+	sdp_rx_flush(ib->conn);
 	sdp_tx_run(ib->conn);
 	sdp_conn_event(ib->conn, SDP_EV_DREQ);
 	/* The table asks for a DREP only where it expected none. */

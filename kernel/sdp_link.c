@@ -67,8 +67,9 @@ static void sdp_link_error(struct sdp_conn *conn, void *upper)
 	if (ssk->mode == SDP_SK_CONNECTING) {
 		sdp_ulp_queue_decide(ssk);
 	} else if (ssk->mode == SDP_SK_CONNECTED && !ssk->reported) {
-		ssk->reported = true;
 		WRITE_ONCE(sk->sk_err, READ_ONCE(conn->tx.err));
+		/* Who sees the end sees its error: with sdp_link_ended(). */
+		smp_store_release(&ssk->reported, true);
 		sk->sk_state_change(sk);
 		sk_error_report(sk);
 	}
@@ -137,6 +138,15 @@ struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk)
 	return conn;
 }
 
+bool sdp_link_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
+{
+	if (!READ_ONCE(conn->tx.err))
+		return false;
+	/* Whoever set it may not have come so far as to tell. */
+	sdp_link_error(conn, ssk);
+	return true;
+}
+
 void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	sdp_link_set_conn(ssk, conn);
@@ -145,8 +155,7 @@ void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 	sdp_conn_attach(conn, &sdp_link_ops, ssk);
 	/* What was told before we listened. */
-	if (READ_ONCE(conn->tx.err))
-		sdp_link_error(conn, ssk);
+	sdp_link_failed(conn, ssk);
 }
 
 void sdp_link_cut(struct sdp_sk *ssk, bool orderly)

@@ -21,6 +21,30 @@ void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn);
 extern const struct sdp_conn_ops sdp_link_ops;
 
 /**
+ * sdp_link_failed() - has the connection ended with an error?
+ * @conn: the connection
+ * @ssk: ours, its socket locked
+ *
+ * Context: process.
+ * Return: true if so; the error has been put into sk_err then, or taken from
+ * there already.
+ */
+bool sdp_link_failed(struct sdp_conn *conn, struct sdp_sk *ssk);
+
+/**
+ * sdp_link_ended() - the same, for who has not the socket lock
+ * @ssk: ours
+ *
+ * Context: any.
+ * Return: true if the error has been put into sk_err.  Who finds it false is
+ * woken when it changes.
+ */
+static inline bool sdp_link_ended(const struct sdp_sk *ssk)
+{
+	return smp_load_acquire(&ssk->reported);
+}
+
+/**
  * sdp_link_set_names() - addresses of a connection into its sock
  * @sk: locked
  * @conn: the connection

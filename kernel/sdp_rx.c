@@ -214,6 +214,16 @@ void sdp_rx_poll(struct sdp_conn *conn)
 	} while (test_bit(SDP_CONN_AGAIN, &conn->flags));
 }
 
+void sdp_rx_flush(struct sdp_conn *conn)
+{
+	mutex_lock(&conn->rx.poll);
+	while (test_bit(SDP_CONN_OPEN, &conn->flags) && !sdp_rx_drain(conn))
+		cond_resched();
+	mutex_unlock(&conn->rx.poll);
+	/* For who came meanwhile and left it to us. */
+	sdp_rx_poll(conn);
+}
+
 void sdp_rx_work(struct work_struct *work)
 {
 	struct sdp_conn *conn = container_of(work, struct sdp_conn, work);

@@ -30,6 +30,16 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size);
 void sdp_rx_poll(struct sdp_conn *conn);
 
 /**
+ * sdp_rx_flush() - what has arrived by now is heard when this returns
+ * @conn: the connection
+ *
+ * Unlike sdp_rx_poll() it waits for who is at it.
+ *
+ * Context: process, may sleep; not under the socket lock.
+ */
+void sdp_rx_flush(struct sdp_conn *conn);
+
+/**
  * sdp_rx_arrived() - a receive completed
  * @conn: the connection; rx.poll held
  * @buf: its buffer

@@ -111,8 +111,8 @@ static int sdp_sock_wait_memory(struct sock *sk, long *timeo)
 /* How often the queue is pushed while a long send is being copied. */
 enum { SDP_SOCK_PUSH_EVERY = 4 };
 
-static int sdp_sock_send(struct sock *sk, struct sdp_conn *conn,
-			 struct msghdr *msg, int flags)
+static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
+			 struct sdp_conn *conn, struct msghdr *msg, int flags)
 {
 	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
 	size_t len = msg_data_left(msg);
@@ -150,6 +150,8 @@ static int sdp_sock_send(struct sock *sk, struct sdp_conn *conn,
 	sdp_tx_run(conn);
 	if (done)
 		return done;
+	if (err == -EPIPE)
+		sdp_link_failed(conn, ssk);	/* its error goes first */
 	return sk_stream_error(sk, flags, err);
 }
 
@@ -202,7 +204,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 			      sock_flag(sk, SOCK_ZEROCOPY))))
 			err = -EOPNOTSUPP;
 		else if (conn)
-			err = sdp_sock_send(sk, conn, msg, flags);
+			err = sdp_sock_send(sk, ssk, conn, msg, flags);
 		release_sock(sk);
 		if (conn)
 			sdp_sock_end(conn);
@@ -216,20 +218,27 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 
 /* Receiving */
 
-/* Why there is nothing to read; 0: end of stream; -EINPROGRESS: wait. */
-static int sdp_sock_nothing(struct sock *sk, struct sdp_conn *conn)
+/* Why there are no more than @seen bytes to read; 0: end of stream;
+ * -EINPROGRESS: there will be; -EAGAIN: there are by now.
+ */
+static int sdp_sock_nothing(struct sock *sk, struct sdp_sk *ssk,
+			    struct sdp_conn *conn, u32 seen)
 {
-	if (sock_flag(sk, SOCK_DONE))
-		return 0;
-	if (sk->sk_err)
-		return sock_error(sk);
-	if (sdp_sock_eof(sk, conn))
-		return 0;
-	return -EINPROGRESS;
+	bool failed = sdp_link_failed(conn, ssk);
+
+	if (!failed && !sock_flag(sk, SOCK_DONE) && !sk->sk_err &&
+	    !sdp_sock_eof(sk, conn))
+		return -EINPROGRESS;
+	/* The end may have come after we looked, and bytes before it. */
+	smp_rmb();
+	if (READ_ONCE(conn->rx.inq) > seen)
+		return -EAGAIN;
+	return sock_flag(sk, SOCK_DONE) ? 0 : sock_error(sk);
 }
 
-static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_conn *conn,
-			     struct msghdr *msg, size_t len, int flags)
+static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
+			     struct sdp_conn *conn, struct msghdr *msg,
+			     size_t len, int flags)
 {
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
@@ -237,6 +246,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_conn *conn,
 	unsigned int how = 0;
 	bool waiting = false;
 	size_t done = 0;
+	u32 seen;
 	ssize_t n;
 	int err = 0;
 
@@ -254,13 +264,18 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_conn *conn,
 		if (n < 0 || (done >= len && (len || READ_ONCE(conn->rx.inq))))
 			break;
 		/* Look whether more has come; then whether it ever will. */
-		if (READ_ONCE(conn->rx.inq) <= (how & SDP_BCOPY_PEEK ? done : 0))
+		seen = how & SDP_BCOPY_PEEK ? done : 0;
+		if (READ_ONCE(conn->rx.inq) <= seen)
 			sdp_rx_poll(conn);
-		if (READ_ONCE(conn->rx.inq) > (how & SDP_BCOPY_PEEK ? done : 0))
+		if (READ_ONCE(conn->rx.inq) > seen)
 			continue;
 		if (done >= target)
 			break;
-		err = sdp_sock_nothing(sk, conn);
+		err = sdp_sock_nothing(sk, ssk, conn, seen);
+		if (err == -EAGAIN) {
+			err = 0;
+			continue;
+		}
 		if (err != -EINPROGRESS)
 			break;
 		err = 0;
@@ -295,7 +310,8 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		if (conn && flags & MSG_OOB)
 			err = -EINVAL;	/* no urgent data, as TCP says */
 		else if (conn)
-			err = sdp_sock_recv(sk, conn, msg, len, flags);
+			err = sdp_sock_recv(sk, ssk, conn, msg, len,
+					    flags);
 		release_sock(sk);
 		if (conn) {
 			msg->msg_namelen = 0;
@@ -332,7 +348,7 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 		if (conn) {
 			sdp_rx_poll(conn);
 			if (!READ_ONCE(conn->rx.inq))
-				ret = sdp_sock_nothing(sk, conn);
+				ret = sdp_sock_nothing(sk, ssk, conn, 0);
 			if (ret == -EINPROGRESS)
 				ret = -EAGAIN;
 		}
@@ -352,22 +368,23 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 
 /* poll */
 
-static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_conn *conn)
+static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
+			       struct sdp_conn *conn)
 {
-	bool eof = sdp_sock_eof(sk, conn);
+	bool failed = sdp_link_ended(ssk);
+	bool eof = failed || sk->sk_shutdown & RCV_SHUTDOWN ||
+		   test_bit(SDP_CONN_EOF, &conn->flags);
 	__poll_t mask = 0;
 	bool both;
 
-	both = READ_ONCE(conn->tx.err) ||
-	       (eof && sk->sk_shutdown & SEND_SHUTDOWN);
+	both = failed || (eof && sk->sk_shutdown & SEND_SHUTDOWN);
 	if (both)
 		mask |= EPOLLHUP;
 	if (eof)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	if (READ_ONCE(conn->rx.inq) >= sock_rcvlowat(sk, 0, INT_MAX))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (sk->sk_shutdown & SEND_SHUTDOWN || READ_ONCE(conn->tx.err) ||
-	    sdp_tx_writable(conn))
+	if (sk->sk_shutdown & SEND_SHUTDOWN || failed || sdp_tx_writable(conn))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
 		mask |= EPOLLERR;
@@ -383,10 +400,10 @@ static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
 	conn = sdp_link_conn_get(ssk);
 	if (!conn)
 		return EPOLLHUP;
-	mask = sdp_sock_ready(sk, conn);
+	mask = sdp_sock_ready(sk, ssk, conn);
 	if (!(mask & wanted & (EPOLLIN | EPOLLRDNORM))) {
 		sdp_rx_poll(conn);
-		mask = sdp_sock_ready(sk, conn);
+		mask = sdp_sock_ready(sk, ssk, conn);
 	}
 	if (!(mask & EPOLLOUT)) {
 		set_bit(SOCK_NOSPACE, &sock->flags);

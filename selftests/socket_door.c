@@ -295,7 +295,11 @@ TEST_ON(door3_blocked_while_falling_back, ON_DOOR3)
 	recv_text(s, "early");
 	send_text(s, "late");
 	EQ(4, task_join(&recv_task));
+	/* It may have been read before the other thread looked. */
+	send_text(s, "later");
 	task_join(&poll_task);
+	EQ(POLLIN, poll_task.ret);
+	recv_text(c, "later");
 	must_be_tcp(c);
 }
 
