@@ -186,7 +186,7 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 				return false;
 		}
 		clear_bit(SDP_CONN_FIRED_RECV, &conn->flags);
-		smp_mb__after_atomic();
+		smp_mb__after_atomic();	/* an event after arming sets it anew */
 		if (!conn->xp->arm_recv(conn))
 			return true;
 	} while (1);
