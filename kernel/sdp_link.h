@@ -41,7 +41,7 @@ bool sdp_link_failed(struct sdp_conn *conn, struct sdp_sk *ssk);
  */
 static inline bool sdp_link_ended(const struct sdp_sk *ssk)
 {
-	return smp_load_acquire(&ssk->reported);
+	return smp_load_acquire(&ssk->reported);	/* then sk_err is set */
 }
 
 /**
