@@ -197,7 +197,7 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 		trace_sdp_state(conn->id, sdp_state_name(from),
 				sdp_state_name(to), event, actions);
 
-	if (actions & SDP_DO_RESET)
+	if (actions & SDP_DO_RESET && event != SDP_EV_ABORT)
 		sdp_count(conn->sn, SDP_CNT_RESETS, 1);
 	if (actions & SDP_DO_ABORTCONN) {
 		/* The worker posts it; its completion, or the timer, leads to
@@ -226,9 +226,9 @@ void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 		conn->tx.err = err;
 	spin_unlock_bh(&conn->tx.lock);
 	trace_sdp_fail(conn->id, err, why);
-	if (event == SDP_EV_ABORT)
+	/* Nothing to end if it is over already. */
+	if (sdp_conn_event(conn, event) && event == SDP_EV_ABORT)
 		sdp_count(conn->sn, SDP_CNT_ABORTS, 1);
-	sdp_conn_event(conn, event);
 	SDP_CONN_UP(conn, error);
 }
 

@@ -39,11 +39,8 @@ STATES = ('CLOSED SYN_SENT SYN_RECV ESTABLISHED FIN_WAIT_1 FIN_WAIT_2 CLOSING CL
 
 # How errors show: a REJ's reasons, and what counters a broken connection moves.
 INVALID_SERVICE_ID, CONSUMER_DEFINED = 8, 28
-BROKEN = {'proto_errors': 1, 'aborts': 1, 'resets': 1}
+BROKEN = {'proto_errors': 1, 'aborts': 1}
 
-# "aborts" also counts what is cut off a connection that is over already: by
-# close() after a reset, by a connect() that failed.  So it is looked at only
-# where a case has it.
 COUNTED = ('connect accept connect_fail fallback reject_hello reject_path reject_listener '
            'reject_backlog reject_limit tcp_accept tcp_reset src_avail sendsm proto_errors resets '
            'aborts device_gone no_buffer').split()
@@ -299,7 +296,7 @@ def peer_aborts(t):
     assert t.remote.hung_up(s)
 
 
-@case(ipv=(4, 6), accept=1, aborts=1, resets=1)
+@case(ipv=(4, 6), accept=1, aborts=1)
 def kernel_aborts(t):
     c, s = t.up()
     t.talk(c, s, 100)
@@ -308,7 +305,7 @@ def kernel_aborts(t):
     c.drain()
 
 
-@case(accept=1, aborts=1, resets=1)
+@case(accept=1, aborts=1)
 def kernel_aborts_after_its_disconn(t):
     """Then there is an AbortConn in front of the DREQ (6.3)."""
     c, s = t.up()
@@ -320,7 +317,7 @@ def kernel_aborts_after_its_disconn(t):
     c.expect_dreq()
 
 
-@case(accept=1, aborts=1, resets=1)
+@case(accept=1, aborts=1)
 def kernel_closes_with_unread_data(t):
     c, s = t.up()
     c.send_data(pattern(3000))
@@ -1238,7 +1235,7 @@ def limit_of_connect(t, name):
     assert got == errno.EUSERS, f'connect gave {got}'
 
 
-@case(accept=3, reject_limit=1, aborts=1, resets=1)
+@case(accept=3, reject_limit=1, aborts=1)
 def limit_is_given_back(t):
     t.sysctl('max_conns', len(t.remote.connections()) + 2)
     (c1, s1), (c2, s2) = t.up(), t.up()
@@ -1284,8 +1281,6 @@ def run(t, bystanders, label, ipv, function, args, counters):
             t.finish()
         after = t.remote.counters()
         moved = {k: after[k] - before[k] for k in COUNTED if after[k] != before[k]}
-        if 'aborts' not in counters:
-            moved.pop('aborts', None)       # see COUNTED
         assert moved == counters, f'counters moved {moved}, must be {counters}'
         t.healthy(bystanders)
     except Exception:
