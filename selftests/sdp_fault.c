@@ -638,7 +638,7 @@ static void after_talk(struct step *st, int ret)
 TEST_LIMIT(poll_faults, ~0u, 60)
 {
 	static const struct op op = {
-		"poll", before_recv, call_poll, after_recv, { 0 },
+		"poll", before_recv, call_poll, after_recv, { EFAULT },
 	};
 
 	sweep(&op, 0);
