@@ -183,6 +183,7 @@ struct sdp_conn {
 		u16 nbufs;
 		u16 target;		/* buffers to have */
 		u16 max;		/* and to grow to */
+		bool low;		/* the peer has used most; set under tx.lock */
 		/* Under the socket lock: */
 		struct list_head ready;	/* taken from queue by the reader */
 	} rx;

@@ -4,8 +4,11 @@
  *
  * It starts with the four buffers below which the credit rules cannot work
  * (protocol text, 3.3) and doubles when the peer has used all but a quarter of
- * what was posted: it sends faster than we give credits back.  The growth is
- * bounded by the receive queue, by net.sdp.rcvbuf_count and by SO_RCVBUF.
+ * what it knows of: it sends faster than we give credits back.  (What counts
+ * is what it knows of, not what is posted.  With four, each told one by one,
+ * three are always posted, and a peer that may use one at a time crawls.)  The
+ * growth is bounded by the receive queue, by net.sdp.rcvbuf_count and by
+ * SO_RCVBUF.
  *
  * Order matters twice: a buffer is posted before it is counted, since Bufs
  * must never promise what is not there; and both under tx.lock, since Bufs is
@@ -24,13 +27,15 @@ void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 /* Memory of a ring whose reader does not read, as TCP's first window. */
 enum { SDP_RING_UNREAD = 128 * 1024 };
 
-/* The last two are not for data: a peer that has used the rest is stopped. */
+/* The last two are not for data: a peer that knows of no more is stopped. */
 enum { SDP_RING_NOT_DATA = 2 };
 
-bool sdp_ring_is_low(struct sdp_conn *conn)
+void sdp_ring_used(struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->tx.flow.posted) <=
-	       max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA);
+	lockdep_assert_held(&conn->tx.lock);
+	if (sdp_flow_known(&conn->tx.flow) <=
+	    max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA))
+		WRITE_ONCE(conn->rx.low, true);
 }
 
 static u16 sdp_ring_wanted(struct sdp_conn *conn, bool reading)
@@ -42,9 +47,14 @@ static u16 sdp_ring_wanted(struct sdp_conn *conn, bool reading)
 	if (!reading)
 		max = min_t(u32, max, SDP_RING_UNREAD / conn->rcv_size);
 	target = conn->rx.target;
-	/* Not while it is being filled for the first time. */
-	if (sdp_ring_is_low(conn) && target < max && conn->rx.nbufs >= target)
-		target = min_t(u32, target * 2, max);
+	/* Not while there is less than was wanted the last time; and what a
+	 * reader would let grow waits for him.
+	 */
+	if (conn->rx.low && conn->rx.nbufs >= target) {
+		WRITE_ONCE(conn->rx.low, target >= max && !reading);
+		if (target < max)
+			target = min_t(u32, target * 2, max);
+	}
 	conn->rx.target = max_t(u16, min(target, READ_ONCE(conn->rx.max)),
 				SDP_WIRE_CREDITS_MIN);
 	target = conn->rx.target > conn->rx.nbufs ?

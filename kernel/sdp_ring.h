@@ -24,13 +24,26 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs,
 		  bool reading);
 
 /**
- * sdp_ring_is_low() - has the peer used most of what is posted?
+ * sdp_ring_used() - a message of the peer has used a buffer
+ * @conn: the connection, tx.lock held
+ *
+ * Remembers if the peer has used most of what it knows of.
+ *
+ * Context: process or softirq.
+ */
+void sdp_ring_used(struct sdp_conn *conn);
+
+/**
+ * sdp_ring_is_low() - is the ring to grow?
  * @conn: the connection
  *
  * Context: any; a hint.
- * Return: true if sdp_ring_post() would let the ring grow.
+ * Return: true if sdp_ring_post() would let it grow.
  */
-bool sdp_ring_is_low(struct sdp_conn *conn);
+static inline bool sdp_ring_is_low(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->rx.low);
+}
 
 /**
  * sdp_ring_set_max() - how far it may grow

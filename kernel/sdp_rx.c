@@ -97,6 +97,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
+	sdp_ring_used(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	return heard;
 }
@@ -194,6 +195,9 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 
 void sdp_rx_poll(struct sdp_conn *conn)
 {
+	/* An event of sends wakes the callers too, and then no worker. */
+	if (test_bit(SDP_CONN_FIRED_SEND, &conn->flags))
+		sdp_tx_run(conn);
 	do {
 		bool more = false;
 

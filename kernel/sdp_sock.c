@@ -179,7 +179,8 @@ static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 static void sdp_sock_end(struct sdp_conn *conn)
 {
 	/* What came meanwhile is ours to look at: a worker costs a switch. */
-	if (test_bit(SDP_CONN_FIRED_RECV, &conn->flags))
+	if (READ_ONCE(conn->flags) & (BIT(SDP_CONN_FIRED_RECV) |
+				      BIT(SDP_CONN_FIRED_SEND)))
 		sdp_rx_poll(conn);
 	sdp_conn_leave(conn);
 	sdp_conn_put(conn);

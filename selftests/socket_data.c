@@ -1047,6 +1047,27 @@ TEST(siocoutq)
 	EVENTUALLY(0, outq(p.c));
 }
 
+/*
+ * A reader with few buffers, whose own direction is closed: all that he sends
+ * is word of new buffers, each message of the peer needs one, and nobody but
+ * the sleeping reader is there to see that they went out.
+ */
+TEST(few_buffers_and_half_closed)
+{
+	struct task t = { .run = task_send_all, .len = 1 << 20 };
+	struct pair p;
+
+	pair_start(&p);
+	set_int(p.c, SOL_SOCKET, SO_RCVBUF, 1);
+	pair_finish(&p);
+	OK(shutdown(p.c, SHUT_WR));
+	expect_eof(p.s);
+	t.fd = p.s;
+	task_start(&t);
+	recv_pattern(p.c, t.len, 1, 0);
+	EQ(t.len, task_join(&t));
+}
+
 TEST(siocatmark)
 {
 	struct pair p;
