@@ -43,6 +43,7 @@ def new(v6=False, ulp=False):
 class Agent:
     def __init__(self):
         self.sockets, self.last = {}, 0
+        self.readers, self.meanwhile = {}, {}
 
     def _keep(self, s):
         s.setblocking(False)
@@ -102,8 +103,8 @@ class Agent:
         b = self.sockets[n].getsockopt(SOL_SDP, SDP_INFO, 256)
         names = ('transport', 'state', 'reason', 'mode_send', 'mode_recv', 'port_num', 'credits',
                  'id', 'snd_size', 'rcv_size', 'posted', 'peer_bufs', 'qpn', 'peer_qpn', 'inq',
-                 'outq')
-        return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIII', b)))
+                 'outq', 'bytes_sent', 'bytes_received', 'msgs_sent', 'msgs_received')
+        return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIIIQQQQ', b)))
 
     def send(self, n, size, seed=0, at=0):
         """As much of the pattern as there is room for."""
@@ -119,6 +120,21 @@ class Agent:
                 break
             got += piece
         return got.hex()
+
+    def read_meanwhile(self, n, size):
+        """A thread sleeps in recv() until all is there; has_read() waits for it."""
+        def read():
+            self.meanwhile[n] = self.sockets[n].recv(size, socket.MSG_WAITALL)
+
+        self.sockets[n].settimeout(None)
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        self.readers[n] = thread
+
+    def has_read(self, n, limit=LIMIT):
+        self.readers[n].join(limit)
+        self.sockets[n].setblocking(False)
+        return self.meanwhile.pop(n, b'').hex()
 
     def ended(self, n, limit=LIMIT):
         """Wait for the end: "eof", or the errno of a read."""

@@ -378,6 +378,28 @@ def acknowledgements_late(t):
     t.kernel_closes(c, s)
 
 
+@case(accept=1)
+def reader_sees_what_was_sent(t):
+    """All places for control messages are taken until our device acknowledges
+    them.  The event of that comes to nobody but the reader, who sleeps: he
+    has to send what waits for a place."""
+    c, s = t.up()
+    t.remote.read_meanwhile(s, 1000)
+    sent = t.remote.info(s)['msgs_sent']
+    c.qp.mute = True
+    for n in range(1, 10):
+        c.send(sdp.CH_RCV_BUF, size=65536)
+        until('it is answered, or held back', lambda: t.remote.info(s)['msgs_sent'] ==
+              sent + min(n, 8))
+        c.taken()
+    c.qp.mute = False
+    for n in range(9):
+        assert c.expect(sdp.CH_RCV_BUF_ACK).size == wire.RCVSZ
+    c.send_data(pattern(1000))
+    assert t.remote.has_read(s) == pattern(1000).hex()
+    t.kernel_closes(c, s)
+
+
 # ---- Hellos ----
 
 def rejected(t, hello, reason=CONSUMER_DEFINED, port=PORT, **req):
