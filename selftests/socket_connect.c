@@ -252,15 +252,22 @@ TEST(connect_and_close)
 TEST(connect_and_be_killed)
 {
 	union addr a;
-	int c = sock();
+	int c = sock(), ready[2];
 	pid_t pid;
+	char byte = 0;
 
 	nobody(&a);
+	OK(pipe(ready));
 	pid = OK(fork());
 	if (!pid) {
-		connect_to(c, &a);
+		/* From here on it sleeps in connect() only. */
+		if (write(ready[1], &byte, 1) == 1)
+			connect_to(c, &a);
 		pause();
 	}
+	EQ(1, read(ready[0], &byte, 1));
+	close(ready[0]);
+	close(ready[1]);
 	wait_asleep(pid, pid);
 	OK(kill(pid, SIGKILL));
 	EQ(pid, waitpid(pid, NULL, 0));
