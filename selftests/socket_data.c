@@ -1049,8 +1049,7 @@ TEST(siocoutq)
 
 /*
  * A reader with few buffers, whose own direction is closed: all that he sends
- * is word of new buffers, each message of the peer needs one, and nobody but
- * the sleeping reader is there to see that they went out.
+ * is word of new buffers, and the peer waits for it again and again.
  */
 TEST(few_buffers_and_half_closed)
 {
