@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/times.h>
 #include <time.h>
 
 #include "ktap.h"
@@ -69,6 +70,33 @@ long long ktap_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+struct ktap_watch ktap_watch(void)
+{
+	struct tms unused;
+	/* Linux's times() returns the kernel's ticks, in its user's unit. */
+	struct ktap_watch watch = { ktap_now(), times(&unused) };
+
+	return watch;
+}
+
+void ktap_waited(const char *file, int line, struct ktap_watch since, int ms,
+		 int most)
+{
+	struct ktap_watch now = ktap_watch();
+	long unit = 1000 / sysconf(_SC_CLK_TCK);
+	long long ticks = (now.ticks - since.ticks) * unit;
+
+	ktap_at(file, line);
+	/* One is lost where the kernel's unit is rounded to this one. */
+	if (ticks < ms - unit)
+		ktap_fail(file, line,
+			  "waited %lld ms by the kernel's ticks, %lld by the clock; expected at least %d",
+			  ticks, now.now - since.now, ms);
+	if (now.now - since.now > most)
+		ktap_fail(file, line, "waited %lld ms, expected at most %d",
+			  now.now - since.now, most);
 }
 
 /* --------------------------------------------------------------------- words */

@@ -103,6 +103,25 @@ int ktap_ms(int ms);
 /* CLOCK_MONOTONIC in milliseconds. */
 long long ktap_now(void);
 
+/*
+ * A time-out of a socket is counted in the kernel's ticks, and so is the least
+ * that a caller may have waited: a guest whose ticks come late makes up for
+ * them at once, and a wait that began before ends early by any other clock,
+ * with TCP as with us.  The most is real time.
+ */
+struct ktap_watch {
+	long long now;			/* ktap_now() */
+	long long ticks;		/* times() */
+};
+
+struct ktap_watch ktap_watch(void);
+void ktap_waited(const char *file, int line, struct ktap_watch since, int ms,
+		 int most);
+
+/* From @since on @ms milliseconds have passed, and not more than @most. */
+#define WAITED(ms, most, since)						\
+	ktap_waited(__FILE__, __LINE__, since, ms, most)
+
 /* Prints a line of diagnosis. */
 void ktap_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ktap_fail(const char *file, int line, const char *fmt, ...)
