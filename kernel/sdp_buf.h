@@ -41,6 +41,7 @@ struct sdp_msg {
 	u32 mseq;
 	u8 mid;
 	bool more;		/* the same call will send more right away */
+	bool full;		/* nothing can be put behind it any more */
 	bool signalled;
 	bool mapped;		/* for the device; only when posted */
 	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* of control messages */

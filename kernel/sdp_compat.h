@@ -102,7 +102,13 @@ typedef struct ctl_table sdp_ctl_table;
 /* 6.5: sendpage is gone, splice and sendfile arrive as sendmsg(). */
 #if SDP_KERNEL(6, 5)
 #define sdp_ops_no_sendpage(ops)	do { } while (0)
+#define sdp_ops_set_splice_eof(ops, fn)	((ops)->splice_eof = (fn))
+#define sdp_ops_call_splice_eof(ops, sock)	((ops)->splice_eof(sock))
+#define SDP_MSG_MORE			MSG_MORE
 #else
+#define sdp_ops_set_splice_eof(ops, fn)	do { } while (0)
+#define sdp_ops_call_splice_eof(ops, sock)	do { } while (0)
+#define SDP_MSG_MORE			(MSG_MORE | MSG_SENDPAGE_NOTLAST)
 #define sdp_ops_no_sendpage(ops)	((ops)->sendpage = sock_no_sendpage)
 #define copy_splice_read		generic_file_splice_read
 #endif

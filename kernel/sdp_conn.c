@@ -65,6 +65,31 @@ void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 		sdp_conn_stop_timer(conn);
 }
 
+static void sdp_conn_uncork(struct work_struct *work)
+{
+	struct sdp_conn *conn = container_of(to_delayed_work(work),
+					     struct sdp_conn, uncork);
+
+	set_bit(SDP_CONN_UNCORK, &conn->flags);
+	sdp_conn_queue_work(conn);
+	sdp_conn_put(conn);
+}
+
+void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms)
+{
+	sdp_conn_get(conn);
+	/* Pending already: that one has a reference, ours is never the last. */
+	if (!queue_delayed_work(sdp_conn_wq, &conn->uncork,
+				msecs_to_jiffies(ms)))
+		refcount_dec(&conn->ref);
+}
+
+void sdp_conn_uncork_never(struct sdp_conn *conn)
+{
+	if (cancel_delayed_work(&conn->uncork))
+		sdp_conn_put(conn);
+}
+
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 				kuid_t uid, work_func_t work, gfp_t gfp)
 {
@@ -90,6 +115,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	init_waitqueue_head(&conn->wq);
 	INIT_WORK(&conn->work, work);
 	INIT_DELAYED_WORK(&conn->timer, sdp_conn_timer);
+	INIT_DELAYED_WORK(&conn->uncork, sdp_conn_uncork);
 	spin_lock_init(&conn->up.lock);
 	spin_lock_init(&conn->tx.lock);
 	conn->tx.state = SDP_CLOSED;

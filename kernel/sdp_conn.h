@@ -73,6 +73,7 @@ enum sdp_conn_flag {
 	SDP_CONN_OPEN,		/* receives may be polled: the QP is in RTS */
 	SDP_CONN_EOF,		/* the peer's DisConn was heard */
 	SDP_CONN_WAS_UP,	/* it was established at some time */
+	SDP_CONN_UNCORK,	/* corked bytes have waited long enough */
 };
 
 /* Control messages that wait to be posted, as bits: one of a kind suffices. */
@@ -121,6 +122,7 @@ struct sdp_conn {
 	wait_queue_head_t wq;		/* callers who sleep in one */
 	struct work_struct work;	/* polls when no caller does */
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
+	struct delayed_work uncork;	/* sets SDP_CONN_UNCORK */
 
 	struct {
 		spinlock_t lock;	/* who is told */
@@ -141,6 +143,10 @@ struct sdp_conn {
 		bool want_space;	/* a caller or poller waits for room */
 		bool waiting;		/* for credits; counts the change */
 		bool armed;		/* an event of sends will come */
+		bool held;		/* the last of queue waits for completions */
+		bool small_out;		/* one that was not full is under way, */
+		u32 small_mseq;		/* and this is the newest such */
+		u8 delay;		/* enum sdp_mode_delay */
 		u8 ctl;			/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
 		u16 sq_size;
@@ -355,6 +361,23 @@ void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms);
  * Context: process or softirq; does not wait for a timer that runs.
  */
 void sdp_conn_stop_timer(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_uncork_later() - have corked bytes sent in a while
+ * @conn: the connection
+ * @ms: milliseconds; a time set before stays
+ *
+ * Context: process or softirq, also with tx.lock held.
+ */
+void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms);
+
+/**
+ * sdp_conn_uncork_never() - there is nothing to be sent any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
+void sdp_conn_uncork_never(struct sdp_conn *conn);
 
 /**
  * sdp_conn_init() - make the cache and the workqueue

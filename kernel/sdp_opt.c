@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 #include "sdp_link.h"
 #include "sdp_opt.h"
+#include "sdp_tx.h"
 
 void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 {
@@ -137,6 +138,26 @@ static bool sdp_opt_active(const struct sdp_sk *ssk)
 	return mode == SDP_SK_CONNECTING || mode == SDP_SK_CONNECTED;
 }
 
+/* As TCP: TCP_NODELAY, set, pushes what is queued, even what is corked. */
+static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
+{
+	u8 nonagle, delay;
+
+	lock_sock(sk);
+	nonagle = tcp_sk(sk)->nonagle;
+	delay = nonagle & TCP_NAGLE_OFF ? SDP_DELAY_NODELAY : 0;
+	if (nonagle & TCP_NAGLE_CORK)
+		delay |= SDP_DELAY_CORK;
+	if (ssk->mode == SDP_SK_CONNECTED) {
+		if (delay & SDP_DELAY_NODELAY && optname == TCP_NODELAY)
+			delay |= SDP_DELAY_PUSH;
+		sdp_tx_set_delay(ssk->conn, delay);
+		sdp_tx_run(ssk->conn);
+		sdp_tx_set_delay(ssk->conn, delay & ~SDP_DELAY_PUSH);
+	}
+	release_sock(sk);
+}
+
 int sdp_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen)
 {
@@ -154,6 +175,9 @@ int sdp_setsockopt(struct socket *sock, int level, int optname,
 	else
 		err = sdp_ulp_tcp(sk)->setsockopt(sock, level, optname, optval,
 						  optlen);
+	if (!err && ssk && level == SOL_TCP &&
+	    (optname == TCP_NODELAY || optname == TCP_CORK))
+		sdp_opt_delay(sk, ssk, optname);
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;

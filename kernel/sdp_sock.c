@@ -108,6 +108,19 @@ static int sdp_sock_wait_memory(struct sock *sk, long *timeo)
 	return 0;
 }
 
+/* What small writes may wait for, by the options and the flags of a call. */
+static u8 sdp_sock_delay(const struct sock *sk, int flags)
+{
+	u8 nonagle = tcp_sk(sk)->nonagle;
+	u8 delay = 0;
+
+	if (nonagle & TCP_NAGLE_OFF)
+		delay |= SDP_DELAY_NODELAY;
+	if (nonagle & TCP_NAGLE_CORK || flags & SDP_MSG_MORE)
+		delay |= SDP_DELAY_CORK;
+	return delay;
+}
+
 /* How often the queue is pushed while a long send is being copied. */
 enum { SDP_SOCK_PUSH_EVERY = 4 };
 
@@ -115,6 +128,7 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			 struct sdp_conn *conn, struct msghdr *msg, int flags)
 {
 	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
+	u8 delay = sdp_sock_delay(sk, flags);
 	size_t len = msg_data_left(msg);
 	size_t done = 0;
 	int queued = 0;
@@ -122,6 +136,7 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 	int err = 0;
 
 	sdp_sock_limits(sk, conn);
+	sdp_tx_set_delay(conn, delay);
 	if (!len && sdp_sock_cannot_send(sk, conn))
 		err = -EPIPE;
 	while (done < len) {
@@ -137,6 +152,8 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 				sdp_tx_run(conn);
 			continue;
 		}
+		/* No room: nothing comes behind what is there, so it goes. */
+		sdp_tx_set_delay(conn, delay | SDP_DELAY_PUSH);
 		sdp_tx_run(conn);
 		if (n == -EAGAIN)
 			err = sdp_sock_wait_space(sk, conn, &timeo);
@@ -146,6 +163,7 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			err = n;
 		if (err)
 			break;
+		sdp_tx_set_delay(conn, delay);
 	}
 	sdp_tx_run(conn);
 	if (done)
@@ -365,6 +383,28 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return ret;
+}
+
+/* sendfile() or splice() is at its end: more does not come. */
+static void __maybe_unused sdp_splice_eof(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk) {
+		lock_sock(sk);
+		if (ssk->mode == SDP_SK_CONNECTED) {
+			sdp_tx_set_delay(ssk->conn, sdp_sock_delay(sk, 0));
+			sdp_tx_run(ssk->conn);
+		}
+		release_sock(sk);
+	} else {
+		sdp_ops_call_splice_eof(sdp_ulp_tcp(sk), sock);
+	}
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
 }
 
 /* poll */
@@ -655,4 +695,5 @@ void __init sdp_sock_fill(struct proto_ops *ops)
 	ops->peek_len	= NULL;
 	ops->sendmsg_locked = NULL;
 	sdp_ops_no_sendpage(ops);
+	sdp_ops_set_splice_eof(ops, sdp_splice_eof);
 }

@@ -8,10 +8,14 @@
  * written here, at the last moment: Bufs, MSeq and MSeqAck are one snapshot
  * under tx.lock, and posting under the same lock keeps their order.
  *
+ * A last message with room behind it may be held back, so that small writes
+ * travel together: sdp_mode_hold() has the rules.  What it waits for then is
+ * the completion of what was sent before, or the user, or a timer.
+ *
  * Completions.  A send completion gives memory back and nothing more, so its
  * queue is not armed unless somebody needs the event: a writer who waits for
  * room, a DisConn or AbortConn under way, messages that wait for a place in
- * the send queue, or more than SDP_TX_LINGER bytes that would otherwise stay
+ * the send queue or are held back, or more than SDP_TX_LINGER bytes that would otherwise stay
  * behind on an idle connection.  Otherwise completions are reaped when the
  * next message is posted.  The last message of a burst is signalled, and some
  * in a long one; a completion retires all messages before it.
@@ -23,6 +27,7 @@
 #include "sdp_tx.h"
 
 enum {
+	SDP_TX_CORK_MS		= 200,		/* as long as TCP holds back */
 	SDP_TX_LINGER		= 16 * 1024,	/* bytes, see above */
 	SDP_TX_REAP		= 8,		/* messages under way */
 	SDP_TX_BURST		= 8,		/* unsignalled messages in a row */
@@ -33,6 +38,7 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	u32 charge = SDP_LEN_BSDH + msg->payload - msg->charged;
 
+	msg->full = !sdp_msg_room(conn, msg);
 	spin_lock_bh(&conn->tx.lock);
 	if (conn->tx.dead) {
 		conn->tx.outstanding -= msg->charged;
@@ -55,10 +61,12 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn)
 	spin_lock_bh(&conn->tx.lock);
 	if (!list_empty(&conn->tx.queue)) {
 		msg = list_last_entry(&conn->tx.queue, struct sdp_msg, node);
-		if (sdp_msg_room(conn, msg))
+		if (sdp_msg_room(conn, msg)) {
 			list_del_init(&msg->node);
-		else
+			conn->tx.held = false;
+		} else {
 			msg = NULL;
+		}
 	}
 	spin_unlock_bh(&conn->tx.lock);
 	return msg;
@@ -168,12 +176,38 @@ static bool sdp_tx_push_control(struct sdp_conn *conn)
 	return true;
 }
 
+/* Does the next message, which is the last, wait for more behind it? */
+static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
+{
+	conn->tx.held = false;
+	if (msg->full || msg->more || conn->tx.fin_queued ||
+	    !list_is_last(&msg->node, &conn->tx.queue))
+		return false;
+	if (conn->tx.small_out &&
+	    sdp_flow_acked(&conn->tx.flow, conn->tx.small_mseq))
+		conn->tx.small_out = false;
+	switch (sdp_mode_hold(conn->tx.delay, conn->tx.small_out,
+			      conn->tx.inflight)) {
+	case SDP_HOLD_NONE:
+		return false;
+	case SDP_HOLD_SENT:
+		conn->tx.held = true;
+		return true;
+	case SDP_HOLD_CORK:
+		sdp_conn_uncork_later(conn, SDP_TX_CORK_MS);
+		return true;
+	}
+	return false;
+}
+
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
 	struct sdp_msg *msg;
 
 	msg = list_first_entry(&conn->tx.queue, struct sdp_msg, node);
+	if (sdp_tx_hold(conn, msg))
+		return false;
 	if (!sdp_tx_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {
 		if (!conn->tx.waiting)
 			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
@@ -182,7 +216,12 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	}
 	conn->tx.waiting = false;
 	list_del_init(&msg->node);
-	sdp_tx_post(conn, msg, &hdr, !msg->more && list_empty(&conn->tx.queue));
+	sdp_tx_post(conn, msg, &hdr, !msg->full ||
+		    (!msg->more && list_empty(&conn->tx.queue)));
+	if (!msg->full) {
+		conn->tx.small_out = true;
+		conn->tx.small_mseq = msg->mseq;
+	}
 	return true;
 }
 
@@ -234,7 +273,7 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 {
 	if (!conn->tx.inflight)
 		return false;
-	return conn->tx.want_space || conn->tx.fin_posted ||
+	return conn->tx.want_space || conn->tx.held || conn->tx.fin_posted ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
 	       conn->tx.inflight >= conn->tx.sq_size ||
@@ -244,6 +283,8 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 {
 	lockdep_assert_held(&conn->tx.lock);
+	if (test_and_clear_bit(SDP_CONN_UNCORK, &conn->flags))
+		WRITE_ONCE(conn->tx.delay, conn->tx.delay | SDP_DELAY_PUSH);
 	/* The event we armed for has come: there is something to reap. */
 	if (test_and_clear_bit(SDP_CONN_FIRED_SEND, &conn->flags)) {
 		conn->tx.armed = false;
@@ -256,6 +297,11 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 			while (conn->tx.inflight < conn->tx.sq_size &&
 			       sdp_tx_push_one(conn))
 				;
+		/* Held back for what has arrived by now, perhaps. */
+		if (conn->tx.held && !reap) {
+			reap = true;
+			continue;
+		}
 		if (conn->tx.armed || !sdp_tx_needs_event(conn))
 			return;
 		conn->tx.armed = true;
@@ -307,6 +353,18 @@ void sdp_tx_run(struct sdp_conn *conn)
 		sdp_tx_settle(conn, done);
 }
 
+void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
+{
+	if (READ_ONCE(conn->tx.delay) == delay)
+		return;
+	if (!(delay & SDP_DELAY_CORK))
+		sdp_conn_uncork_never(conn);
+	spin_lock_bh(&conn->tx.lock);
+	clear_bit(SDP_CONN_UNCORK, &conn->flags);
+	WRITE_ONCE(conn->tx.delay, delay);
+	spin_unlock_bh(&conn->tx.lock);
+}
+
 bool sdp_tx_want_space(struct sdp_conn *conn)
 {
 	bool room;
@@ -330,6 +388,8 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight--;
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
+	if (conn->tx.small_out && msg->mseq == conn->tx.small_mseq)
+		conn->tx.small_out = false;
 	if (msg->mid == SDP_MID_DISCONN)
 		conn->tx.done |= SDP_TX_DONE_FIN;
 	else if (msg->mid == SDP_MID_ABORT_CONN)
@@ -366,6 +426,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	struct sdp_msg *msg, *next;
 	LIST_HEAD(drop);
 
+	sdp_conn_uncork_never(conn);
 	spin_lock_bh(&conn->tx.lock);
 	list_splice_init(&conn->tx.posted, &drop);
 	list_splice_tail_init(&conn->tx.queue, &drop);

@@ -40,6 +40,17 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn);
 void sdp_tx_run(struct sdp_conn *conn);
 
 /**
+ * sdp_tx_set_delay() - what may be held back from now on
+ * @conn: the connection; the caller has the socket lock
+ * @delay: bits of enum sdp_mode_delay
+ *
+ * For what sdp_tx_run() does from now on; it posts nothing itself.
+ *
+ * Context: process, no spinlock of the connection held.
+ */
+void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay);
+
+/**
  * sdp_tx_space() - bytes that a caller may still queue
  * @conn: the connection
  *

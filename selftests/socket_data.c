@@ -577,6 +577,77 @@ TEST(tcp_cork)
 	arrived(p.s, 15);
 }
 
+/* 100 writes of 10 bytes, and what ends the corking. */
+static void corked(struct pair *p, int flags, void (*end)(int fd))
+{
+	char buf[1000];
+	struct ktap_watch start = ktap_watch();
+	long long before = messages_sent(p->c), left;
+	int i;
+
+	pattern_fill(buf, sizeof(buf), 5, 0);
+	for (i = 0; i < 99; i++)
+		EQ(10, send(p->c, buf + 10 * i, 10, flags));
+	EQ(10, send(p->c, buf + 990, 10, flags & ~MSG_MORE));
+	end(p->c);
+	recv_pattern(p->s, sizeof(buf), 5, 0);
+	/* One for each time that corking is given up, after 200 ms. */
+	left = 1 + (ktap_watch().ticks - start.ticks) * 1000 /
+		   sysconf(_SC_CLK_TCK) / 190;
+	IN_RANGE(1, left, messages_sent(p->c) - before);
+}
+
+static void uncork(int fd)
+{
+	OK(set_int(fd, SOL_TCP, TCP_CORK, 0));
+}
+
+static void nodelay(int fd)
+{
+	OK(set_int(fd, SOL_TCP, TCP_NODELAY, 1));
+}
+
+static void nothing(int fd)
+{
+	(void)fd;
+}
+
+TEST(cork_joins)
+{
+	struct pair p;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, 1));
+	corked(&p, 0, uncork);
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, 1));
+	/* Pushes what is queued now, though the cork stays. */
+	corked(&p, 0, nodelay);
+	corked(&p, 0, nodelay);
+	uncork(p.c);
+	OK(set_int(p.c, SOL_TCP, TCP_NODELAY, 0));
+	corked(&p, MSG_MORE, nothing);
+}
+
+/* Corked bytes go after a while, and not at once. */
+TEST(cork_waits)
+{
+	struct ktap_watch start;
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, 1));
+	start = ktap_watch();
+	send_text(p.c, "x");
+	EQ(1, recv(p.s, &c, 1, 0));
+	WAITED(190, ktap_ms(2000), start);
+	uncork(p.c);
+	start = ktap_watch();
+	EQ(1, send(p.c, "y", 1, MSG_MORE));
+	EQ(1, recv(p.s, &c, 1, 0));
+	WAITED(190, ktap_ms(2000), start);
+}
+
 /* A writer of small pieces is not held up by a reader who says nothing. */
 TEST(small_writes_one_way)
 {

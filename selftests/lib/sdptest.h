@@ -36,6 +36,8 @@ int door_socket(enum door door, int family, int flags);
 int transport(int fd);
 /* Return: the size of SDP_INFO, or -1 with errno. */
 int sdp_info(int fd, struct sdp_info *info);
+/* Messages posted by SDP, of whatever kind; segments with data by TCP. */
+long long messages_sent(int fd);
 
 void nonblock(int fd, bool on);
 int get_int(int fd, int level, int option);

@@ -154,6 +154,9 @@ class Agent:
     def hung_up(self, n, limit=LIMIT):
         return self._wait(n, 0, limit) & (select.POLLERR | select.POLLHUP) != 0
 
+    def option(self, n, level, name, value):
+        self.sockets[n].setsockopt(level, name, value)
+
     def shutdown(self, n, how=1):
         self.sockets[n].shutdown(how)
 

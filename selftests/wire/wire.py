@@ -400,6 +400,96 @@ def reader_sees_what_was_sent(t):
     t.kernel_closes(c, s)
 
 
+# ---- small writes (3.5) ----
+
+def waiting(t, c, s, writes=5):
+    """The kernel has sent "first" and nothing of some small writes after it."""
+    c.qp.late = True
+    t.sent(s, 100, 1)
+    assert c.recv().payload == pattern(100, 1)
+    sent = t.remote.info(s)['msgs_sent']
+    for n in range(writes):
+        assert t.remote.send(s, 10, 2, 10 * n) == 10
+    assert t.remote.info(s)['msgs_sent'] == sent, 'a small message did not wait'
+    return pattern(10 * writes, 2)
+
+
+@case(accept=1)
+def small_waits_for_completion(t):
+    """As long as our device has not acknowledged a small message, small writes
+    are collected; then they come as one."""
+    c, s = t.up()
+    rest = waiting(t, c, s)
+    c.qp.acknowledge()
+    assert c.recv().payload == rest
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def small_waits_for_mseq_ack(t):
+    """The same, and the peer says that it has it before its device does."""
+    c, s = t.up()
+    rest = waiting(t, c, s)
+    c.send_data(b'x')
+    assert c.recv().payload == rest
+    t.reads(s, b'x')
+    c.qp.acknowledge()
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def small_goes_before_fin(t):
+    """Nothing comes behind it any more, so it does not wait."""
+    c, s = t.up()
+    rest = waiting(t, c, s)
+    t.remote.shutdown(s)
+    assert c.recv().payload == rest
+    c.expect(sdp.DISCONN)
+    c.qp.acknowledge()
+    c.send(sdp.DISCONN)
+    c.expect_dreq()
+    t.close(s)
+
+
+@case(accept=1)
+def full_does_not_hold_small(t):
+    """The tail of a large write goes at once: only small ones hold it back."""
+    c, s = t.up()
+    c.qp.late = True
+    t.sent(s, FULL + 10)
+    c.expect_data(pattern(FULL + 10))
+    c.qp.acknowledge()
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def nodelay_does_not_wait(t):
+    """TCP_NODELAY: each goes by itself, until many are under way."""
+    c, s = t.up()
+    t.remote.option(s, socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sent = t.remote.info(s)['msgs_sent']
+    c.qp.late = True
+    for n in range(12):
+        assert t.remote.send(s, 10, 2, 10 * n) == 10
+    assert t.remote.info(s)['msgs_sent'] == sent + 8
+    for n in range(8):
+        assert c.recv().payload == pattern(120, 2)[10 * n:10 * n + 10]
+    c.qp.acknowledge()
+    assert c.recv().payload == pattern(120, 2)[80:]
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def nodelay_pushes(t):
+    """TCP_NODELAY, set while small writes wait: they go."""
+    c, s = t.up()
+    rest = waiting(t, c, s)
+    t.remote.option(s, socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    assert c.recv().payload == rest
+    c.qp.acknowledge()
+    t.kernel_closes(c, s)
+
+
 # ---- Hellos ----
 
 def rejected(t, hello, reason=CONSUMER_DEFINED, port=PORT, **req):

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How many messages a socket has sent.  In a file of its own because only the
+ * kernel's header has all of struct tcp_info, and the C library's, which the
+ * others include, does not go with it.
+ */
+#include <linux/tcp.h>
+
+#include "sdptest.h"
+
+long long messages_sent(int fd)
+{
+	struct tcp_info tcp = {};
+	socklen_t len = sizeof(tcp);
+	struct sdp_info sdp;
+
+	if (sdp_info(fd, &sdp) > 0)
+		return sdp.sdpi_msgs_sent;
+	OK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &tcp, &len));
+	return tcp.tcpi_data_segs_out;
+}
