@@ -74,6 +74,7 @@ enum sdp_conn_flag {
 	SDP_CONN_EOF,		/* the peer's DisConn was heard */
 	SDP_CONN_WAS_UP,	/* it was established at some time */
 	SDP_CONN_UNCORK,	/* corked bytes have waited long enough */
+	SDP_CONN_PROBED,	/* the probe has its answer */
 };
 
 /* Control messages that wait to be posted, as bits: one of a kind suffices. */
@@ -99,6 +100,8 @@ struct sdp_conn {
 	refcount_t ref;
 	u32 id;				/* names it in every trace line */
 	bool active;			/* we sent the Hello */
+	bool probe;			/* we only ask whether one would do */
+	u32 limit_ms;			/* to be established, active side */
 	u8 family;			/* AF_INET or AF_INET6, of the wire */
 	kuid_t uid;			/* charged for it */
 	const struct sdp_xport *xp;
@@ -267,7 +270,7 @@ void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
  * sdp_conn_refuse() - an attempt to connect came to nothing
  * @conn: the connection, not yet established
  * @err: positive errno for the user
- * @reason: enum sdp_reason
+ * @reason: enum sdp_reason; SDP_REASON_NONE: a probe was answered by yes
  *
  * Context: process.
  */

@@ -12,6 +12,10 @@
  * two wake-ups would be two reports to an edge-triggered poller.  Callers of
  * ours who wait for the outcome have a queue of their own.
  *
+ * What an attempt has found is kept (sdp_peers.c), and one that may fall back
+ * asks there first.  With net.sdp.learn an unknown destination goes by TCP at
+ * once, and a probe asks it in the background.
+ *
  * A failed attempt leaves the socket as TCP would: state CLOSE, sk_err set,
  * both directions shut down, sock->state still SS_CONNECTING.  TCP's own
  * connect() then reports the error and makes the socket fresh again.
@@ -23,6 +27,7 @@
 #include <linux/sdp.h>
 #include "sdp_connect.h"
 #include "sdp_link.h"
+#include "sdp_peers.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 
@@ -67,6 +72,7 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 	int err;
 
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_FALLBACK, 1);
+	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_REASON + ssk->reason, 1);
 	sdp_link_put_port(sk, ssk);
 	sdp_ulp_detach(sk, sock, ssk);
 	sock->state = SS_UNCONNECTED;
@@ -76,13 +82,28 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 		sdp_connect_report(sk, sock, -err);
 }
 
+static void sdp_connect_learn(const struct sdp_conn *conn, u8 reason)
+{
+	struct sdp_peer_key key = {
+		.ip		= conn->remote.ip,
+		.ifindex	= conn->ifindex,
+		.port		= conn->remote.port,
+	};
+
+	sdp_peers_learn(conn->sn, &key, reason);
+}
+
 static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 			       struct sdp_sk *ssk, int err, u8 reason)
 {
 	bool tcp = sdp_ulp_may_fall_back(sk, ssk);
 
 	ssk->reason = reason;
-	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_CONNECT_FAIL, 1);
+	if (ssk->conn)
+		sdp_connect_learn(ssk->conn, reason);
+	/* Not an attempt, if nothing was tried. */
+	if (reason != SDP_REASON_CACHED && reason != SDP_REASON_LEARNING)
+		sdp_count(sdp_net(sock_net(sk)), SDP_CNT_CONNECT_FAIL, 1);
 	trace_sdp_fallback(ssk->conn ? ssk->conn->id : 0,
 			   sdp_reason_words[reason], tcp);
 	if (ssk->conn)
@@ -110,6 +131,7 @@ void sdp_connect_decide(struct work_struct *work)
 	    sock_flag(sk, SOCK_DEAD))
 		goto out;
 	if (test_bit(SDP_CONN_WAS_UP, &conn->flags)) {
+		sdp_connect_learn(conn, SDP_REASON_NONE);
 		sdp_link_set_names(sk, conn);
 		sdp_link_set_limits(sk, conn);
 		smp_wmb();	/* names before mode, for who looks unlocked */
@@ -205,35 +227,69 @@ static bool sdp_connect_understands(const struct sock *sk,
 	return !ipv6_addr_v4mapped(&sin6->sin6_addr) || !ipv6_only_sock(sk);
 }
 
-static void sdp_connect_set_remote(struct sock *sk, struct sdp_conn *conn,
-				   const struct sockaddr *addr, int len)
+/* Where a connection is to go, and what of the socket matters for the way. */
+struct sdp_connect_to {
+	struct sdp_addr remote;
+	struct sdp_addr local;
+	int ifindex;
+	u32 mark;
+	u8 tos;
+	u8 family;
+};
+
+static void sdp_connect_set_to(const struct sock *sk,
+			       const struct sockaddr *addr, int len,
+			       struct sdp_connect_to *to)
 {
 	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
 
-	conn->ifindex = READ_ONCE(sk->sk_bound_dev_if);
-	conn->mark = READ_ONCE(sk->sk_mark);
-	conn->tos = READ_ONCE(inet_sk(sk)->tos);
-	conn->local.port = inet_sk(sk)->inet_sport;
+	*to = (struct sdp_connect_to) {
+		.ifindex	= READ_ONCE(sk->sk_bound_dev_if),
+		.mark		= READ_ONCE(sk->sk_mark),
+		.tos		= READ_ONCE(inet_sk(sk)->tos),
+		.local.port	= inet_sk(sk)->inet_sport,
+	};
 	if (addr->sa_family == AF_INET) {
-		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &conn->remote.ip);
-		conn->remote.port = sin->sin_port;
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &to->remote.ip);
+		to->remote.port = sin->sin_port;
 	} else {
-		conn->remote.ip = sin6->sin6_addr;
-		conn->remote.port = sin6->sin6_port;
-		if (!conn->ifindex && len >= sizeof(*sin6) &&
+		to->remote.ip = sin6->sin6_addr;
+		to->remote.port = sin6->sin6_port;
+		if (!to->ifindex && len >= sizeof(*sin6) &&
 		    ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
-			conn->ifindex = sin6->sin6_scope_id;
+			to->ifindex = sin6->sin6_scope_id;
 	}
-	if (ipv6_addr_v4mapped(&conn->remote.ip)) {
-		conn->family = AF_INET;
+	if (ipv6_addr_v4mapped(&to->remote.ip)) {
+		to->family = AF_INET;
 		if (inet_sk(sk)->inet_saddr)
 			ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr,
-					       &conn->local.ip);
+					       &to->local.ip);
 	} else {
-		conn->family = AF_INET6;
-		conn->local.ip = inet6_sk(sk)->saddr;
+		to->family = AF_INET6;
+		to->local.ip = inet6_sk(sk)->saddr;
 	}
+}
+
+static struct sdp_conn *sdp_connect_alloc(const struct sock *sk,
+					  const struct sdp_connect_to *to,
+					  unsigned int limit_ms)
+{
+	struct sdp_conn *conn;
+
+	conn = sdp_conn_alloc(sdp_ulp_xport, sock_net(sk), sk_uid(sk),
+			      sdp_rx_work, GFP_KERNEL);
+	if (IS_ERR(conn))
+		return conn;
+	conn->active = true;
+	conn->limit_ms = limit_ms;
+	conn->remote = to->remote;
+	conn->local = to->local;
+	conn->ifindex = to->ifindex;
+	conn->mark = to->mark;
+	conn->tos = to->tos;
+	conn->family = to->family;
+	return conn;
 }
 
 static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk)
@@ -247,13 +303,87 @@ static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk)
 	return 0;
 }
 
+/* A probe has its answer; under conn->up.lock. */
+static void sdp_connect_probed(struct sdp_conn *conn, void *upper)
+{
+	/* Told more than once, of one answer; the reference goes once. */
+	if (test_and_set_bit(SDP_CONN_PROBED, &conn->flags))
+		return;
+	sdp_connect_learn(conn, conn->reason);
+	sdp_conn_put(conn);	/* the transport has another yet */
+}
+
+static void sdp_connect_no_news(struct sdp_conn *conn, void *upper)
+{
+}
+
+static const struct sdp_conn_ops sdp_connect_probe_ops = {
+	.data_ready	= sdp_connect_no_news,
+	.write_space	= sdp_connect_no_news,
+	.state_change	= sdp_connect_no_news,
+	.error		= sdp_connect_probed,
+};
+
+static void sdp_connect_probe(const struct sock *sk,
+			      const struct sdp_connect_to *to,
+			      const struct sdp_peer_key *key)
+{
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+	struct sdp_conn *conn;
+
+	if (!sdp_peers_probing(sn, key))
+		return;
+	conn = sdp_connect_alloc(sk, to, READ_ONCE(sn->require_timeout));
+	if (IS_ERR(conn)) {
+		sdp_peers_learn(sn, key, SDP_REASON_LIMIT);
+		return;
+	}
+	conn->probe = true;
+	sdp_conn_attach(conn, &sdp_connect_probe_ops, NULL);
+	sdp_count(sn, SDP_CNT_PROBES, 1);
+	if (sdp_ulp_xport->connect(conn)) {
+		sdp_peers_learn(sn, key, SDP_REASON_LIMIT);
+		sdp_conn_put(conn);
+	}
+}
+
+/* Is there a reason not to try? */
+static u8 sdp_connect_known(const struct sock *sk,
+			    const struct sdp_connect_to *to)
+{
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+	struct sdp_peer_key key = {
+		.ip		= to->remote.ip,
+		.ifindex	= to->ifindex,
+		.port		= to->remote.port,
+	};
+
+	switch (sdp_peers_ask(sn, &key)) {
+	case SDP_PEER_TAKES:
+		return SDP_REASON_NONE;
+	case SDP_PEER_LACKS:
+		return SDP_REASON_CACHED;
+	case SDP_PEER_ASKED:
+		return SDP_REASON_LEARNING;
+	case SDP_PEER_UNKNOWN:
+		break;
+	}
+	if (!READ_ONCE(sn->learn))
+		return SDP_REASON_NONE;
+	sdp_connect_probe(sk, to, &key);
+	return SDP_REASON_LEARNING;
+}
+
 /* Set the attempt off.  The outcome comes to sdp_connect_decide(). */
 static void sdp_connect_try(struct sock *sk, struct socket *sock,
 			    struct sdp_sk *ssk, const struct sockaddr *addr,
 			    int len)
 {
 	struct sdp_net *sn = sdp_net(sock_net(sk));
+	bool tcp = sdp_ulp_may_fall_back(sk, ssk);
+	struct sdp_connect_to to;
 	struct sdp_conn *conn;
+	u8 reason;
 	int err;
 
 	sock->state = SS_CONNECTING;
@@ -268,15 +398,19 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 				   SDP_REASON_OPTION);
 		return;
 	}
-	conn = sdp_conn_alloc(sdp_ulp_xport, sock_net(sk), sk_uid(sk),
-			      sdp_rx_work, GFP_KERNEL);
+	sdp_connect_set_to(sk, addr, len, &to);
+	reason = tcp ? sdp_connect_known(sk, &to) : SDP_REASON_NONE;
+	if (reason != SDP_REASON_NONE) {
+		sdp_connect_failed(sk, sock, ssk, ENETUNREACH, reason);
+		return;
+	}
+	conn = sdp_connect_alloc(sk, &to, tcp ? READ_ONCE(sn->connect_timeout) :
+						READ_ONCE(sn->require_timeout));
 	if (IS_ERR(conn)) {
 		sdp_connect_failed(sk, sock, ssk, -PTR_ERR(conn),
 				   SDP_REASON_LIMIT);
 		return;
 	}
-	conn->active = true;
-	sdp_connect_set_remote(sk, conn, addr, len);
 	sdp_link_set_conn(ssk, conn);
 	ssk->reported = false;
 	sdp_conn_attach(conn, &sdp_link_ops, ssk);

@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include "sdp_dev.h"
+#include "sdp_peers.h"
 
 static const struct sdp_dev_ops *sdp_dev_upper;
 static LIST_HEAD(sdp_dev_list);
@@ -71,6 +72,22 @@ int sdp_dev_for_each(int (*fn)(struct sdp_dev *dev, void *arg), void *arg)
 	return err;
 }
 
+/* Addresses or links are not what they were: ask everybody anew. */
+static void sdp_dev_event(struct ib_event_handler *handler,
+			  struct ib_event *event)
+{
+	switch (event->event) {
+	case IB_EVENT_PORT_ACTIVE:
+	case IB_EVENT_GID_CHANGE:
+	case IB_EVENT_SM_CHANGE:
+	case IB_EVENT_PKEY_CHANGE:
+		sdp_peers_forget();
+		break;
+	default:
+		break;
+	}
+}
+
 static bool sdp_dev_usable(struct ib_device *ib)
 {
 	u32 port;
@@ -111,6 +128,9 @@ static int sdp_dev_add(struct ib_device *ib)
 	list_add_tail(&dev->node, &sdp_dev_list);
 	spin_unlock_bh(&sdp_dev_list_lock);
 	sdp_dev_upper->add(dev);
+	INIT_IB_EVENT_HANDLER(&dev->handler, ib, sdp_dev_event);
+	ib_register_event_handler(&dev->handler);
+	sdp_peers_forget();
 	return 0;
 
 fail:
@@ -125,6 +145,8 @@ static void sdp_dev_remove(struct ib_device *ib, void *client_data)
 
 	if (!dev)
 		return;
+	ib_unregister_event_handler(&dev->handler);
+	sdp_peers_forget();
 	spin_lock_bh(&sdp_dev_list_lock);
 	list_del_init(&dev->node);
 	spin_unlock_bh(&sdp_dev_list_lock);

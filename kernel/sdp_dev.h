@@ -15,6 +15,7 @@
 struct sdp_dev {
 	struct kref ref;		/* one of the list, one of each user */
 	struct ib_device *ib;
+	struct ib_event_handler handler;
 	struct ib_pd *pd;
 	struct list_head node;		/* sdp_dev_list */
 	struct completion released;	/* the last reference is gone */

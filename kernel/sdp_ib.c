@@ -52,17 +52,19 @@ enum {
 	SDP_IB_RQ_SIZE		= 63,
 	SDP_IB_RCVSZ_MAX	= 32768,	/* what one fragment holds */
 	/* 4.096 us * 2^n: an acknowledgment that does not come (0.5 s), and
-	 * the answer of a CM that was not lost (0.5 s).
+	 * the answer of a CM that does not (16 ms to 0.5 s, of which ib_cm
+	 * waits twice as long): its 16 tries fill the time there is, if they
+	 * can.
 	 */
 	SDP_IB_ACK_TIMEOUT	= 17,
-	SDP_IB_CM_TIMEOUT	= 17,
+	SDP_IB_CM_TIMEOUT_MIN	= 12,
+	SDP_IB_CM_TIMEOUT_MAX	= 17,
 	SDP_IB_CM_RETRIES	= 15,
 	SDP_IB_ACK_TIMEOUT_MAX	= 19,		/* 2 s */
 	/* 7 means 7, but soft-RoCE takes it for ever. */
 	SDP_IB_RETRY_COUNT	= 6,
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
-	SDP_IB_SETUP_MS		= 10000,	/* REP to RTU, at the least */
 	SDP_IB_MAX_ADVERTS	= 1,
 	SDP_IB_POLL		= 4,		/* completions per call, on the stack */
 };
@@ -433,7 +435,7 @@ static void sdp_ib_resolve(struct sdp_ib *ib)
 	rdma_set_ack_timeout(ib->resolver, SDP_IB_ACK_TIMEOUT);
 	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,
 				(struct sockaddr *)&dst,
-				READ_ONCE(conn->sn->connect_timeout));
+				conn->limit_ms);
 	if (sdp_ib_short_of(err))
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
 	else if (err)
@@ -448,8 +450,7 @@ static void sdp_ib_resolve_route(struct sdp_ib *ib)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 		return;
 	}
-	err = rdma_resolve_route(ib->resolver,
-				 READ_ONCE(ib->conn->sn->connect_timeout));
+	err = rdma_resolve_route(ib->resolver, ib->conn->limit_ms);
 	if (sdp_ib_short_of(err))
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
 	else if (err)
@@ -458,6 +459,16 @@ static void sdp_ib_resolve_route(struct sdp_ib *ib)
 
 static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 			   const struct ib_cm_event *event);
+
+/* For ib_cm_req_param: 4.096 us * 2^n. */
+static u8 sdp_ib_cm_timeout(u32 limit_ms)
+{
+	u32 each = max_t(u32, limit_ms / (2 * (SDP_IB_CM_RETRIES + 1)), 1);
+
+	/* 2^8 of them are about a millisecond. */
+	return clamp_t(u8, ilog2(each) + 8, SDP_IB_CM_TIMEOUT_MIN,
+		       SDP_IB_CM_TIMEOUT_MAX);
+}
 
 static int sdp_ib_try_req(struct sdp_ib *ib)
 {
@@ -481,8 +492,8 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		.private_data_len = sizeof(data),
 		.qp_type	= IB_QPT_RC,
 		.flow_control	= 1,
-		.remote_cm_response_timeout = SDP_IB_CM_TIMEOUT,
-		.local_cm_response_timeout = SDP_IB_CM_TIMEOUT,
+		.remote_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
+		.local_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
 		.retry_count	= SDP_IB_RETRY_COUNT,
 		.rnr_retry_count = SDP_IB_RNR_RETRY,
 		.max_cm_retries	= SDP_IB_CM_RETRIES,
@@ -514,9 +525,39 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 	return ib_send_cm_req(ib->cm_id, &req);
 }
 
+/* A probe asks for the service and no more: whoever listens answers, and
+ * nothing stays behind there.
+ */
+static int sdp_ib_try_sidr(struct sdp_ib *ib)
+{
+	struct rdma_cm_id *id = ib->resolver;
+	struct ib_cm_sidr_req_param req = {
+		.path		= id->route.path_rec,
+		.sgid_attr	= id->route.addr.dev_addr.sgid_attr,
+		.service_id	= cpu_to_be64(SDP_IB_SERVICE_ID +
+					      ntohs(ib->conn->remote.port)),
+		.timeout_ms	= max_t(u32, ib->conn->limit_ms / 16, 1),
+		.max_cm_retries	= SDP_IB_CM_RETRIES,
+	};
+	int err;
+
+	err = sdp_ib_enlist(ib, id->device);
+	if (err)
+		return err;
+	ib->cm_id = ib_create_cm_id(id->device, sdp_ib_cm_event, ib);
+	if (IS_ERR(ib->cm_id)) {
+		err = PTR_ERR(ib->cm_id);
+		ib->cm_id = NULL;
+		return err;
+	}
+	trace_sdp_cm(ib->conn->id, "send SIDR REQ",
+		     ntohs(ib->conn->remote.port));
+	return ib_send_cm_sidr_req(ib->cm_id, &req);
+}
+
 static void sdp_ib_send_req(struct sdp_ib *ib)
 {
-	int err = sdp_ib_try_req(ib);
+	int err = ib->conn->probe ? sdp_ib_try_sidr(ib) : sdp_ib_try_req(ib);
 
 	if (err == -ENODEV)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
@@ -783,7 +824,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 
 static void sdp_ib_build(struct sdp_ib *ib)
 {
-	unsigned int limit = READ_ONCE(ib->conn->sn->connect_timeout);
+	unsigned int limit = READ_ONCE(ib->conn->sn->require_timeout);
 	int err;
 
 	if (sdp_conn_state(ib->conn) != SDP_SYN_RECV)
@@ -798,7 +839,6 @@ static void sdp_ib_build(struct sdp_ib *ib)
 	/* How long the CM repeats the REP is the peer's word, in its REQ; a
 	 * peer that does not exist would hold its place for hours.
 	 */
-	limit = max_t(unsigned int, limit, SDP_IB_SETUP_MS);
 	if (sdp_conn_state(ib->conn) == SDP_SYN_RECV)
 		queue_delayed_work(sdp_ib_wq, &ib->timeout,
 				   msecs_to_jiffies(limit));
@@ -845,6 +885,32 @@ static int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 	return 0;
 }
 
+/* Somebody asks whether this port takes SDP.  It does: the CM itself answers
+ * for those that nobody listens on.
+ */
+static int sdp_ib_sidr_req(struct ib_cm_id *cm_id,
+			   const struct ib_cm_event *event)
+{
+	const struct ib_cm_sidr_req_event_param *req =
+		&event->param.sidr_req_rcvd;
+	struct ib_cm_sidr_rep_param rep = { .status = IB_SIDR_SUCCESS };
+	struct net *net = &init_net;
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	if (rdma_protocol_roce(cm_id->device, req->port)) {
+		ndev = rdma_read_gid_attr_ndev_rcu(req->sgid_attr);
+		if (!IS_ERR_OR_NULL(ndev))
+			net = dev_net(ndev);
+	}
+	if (!READ_ONCE(sdp_net(net)->enable))
+		rep.status = IB_SIDR_REJECT;
+	rcu_read_unlock();
+	trace_sdp_cm(0, "SIDR REQ", be64_to_cpu(cm_id->service_id) & 0xffff);
+	ib_send_cm_sidr_rep(cm_id, &rep);
+	return -ECANCELED;	/* the CM destroys the id; there is no more */
+}
+
 static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 			   const struct ib_cm_event *event)
 {
@@ -852,6 +918,8 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 
 	if (event->event == IB_CM_REQ_RECEIVED)
 		return sdp_ib_req(cm_id, event);
+	if (event->event == IB_CM_SIDR_REQ_RECEIVED)
+		return sdp_ib_sidr_req(cm_id, event);
 	if (!ib)
 		return 0;
 	trace_sdp_cm(ib->conn->id, "event", event->event);
@@ -867,8 +935,15 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 			     event->param.rej_rcvd.reason);
 		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
 		break;
+	case IB_CM_SIDR_REP_RECEIVED:
+		if (event->param.sidr_rep_rcvd.status == IB_SIDR_SUCCESS)
+			sdp_ib_refuse(ib, EAGAIN, SDP_REASON_NONE);
+		else
+			sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
+		break;
 	case IB_CM_REQ_ERROR:
 	case IB_CM_REP_ERROR:
+	case IB_CM_SIDR_REQ_ERROR:
 		sdp_ib_refuse(ib, ETIMEDOUT, SDP_REASON_TIMEOUT);
 		break;
 	case IB_CM_DREQ_RECEIVED:
@@ -1055,13 +1130,13 @@ static void sdp_ib_work(struct work_struct *work)
 static int sdp_ib_connect(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = sdp_ib_alloc(conn);
-	unsigned int limit = READ_ONCE(conn->sn->connect_timeout);
 
 	if (!ib)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until freed */
 	sdp_conn_event(conn, SDP_EV_CONNECT);
-	queue_delayed_work(sdp_ib_wq, &ib->timeout, msecs_to_jiffies(limit));
+	queue_delayed_work(sdp_ib_wq, &ib->timeout,
+			   msecs_to_jiffies(conn->limit_ms));
 	sdp_ib_queue(ib, SDP_IB_RESOLVE);
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "sdp_ib.h"
 #include "sdp_listen.h"
 #include "sdp_net.h"
+#include "sdp_peers.h"
 #include "sdp_sock.h"
 #include "sdp_ulp.h"
 #include "sdp_view.h"
@@ -31,9 +32,12 @@ static int __init sdp_init(void)
 	err = sdp_net_init();
 	if (err)
 		return err;
-	err = sdp_buf_init();
+	err = sdp_peers_init();
 	if (err)
 		goto fail_net;
+	err = sdp_buf_init();
+	if (err)
+		goto fail_peers;
 	err = sdp_conn_init();
 	if (err)
 		goto fail_buf;
@@ -67,6 +71,8 @@ fail_conn:
 	sdp_conn_exit();
 fail_buf:
 	sdp_buf_exit();
+fail_peers:
+	sdp_peers_exit();
 fail_net:
 	sdp_net_exit();
 	return err;
@@ -82,6 +88,7 @@ static void __exit sdp_exit(void)
 	sdp_ulp_exit();
 	sdp_conn_exit();
 	sdp_buf_exit();
+	sdp_peers_exit();
 	sdp_net_exit();
 }
 

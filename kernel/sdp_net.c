@@ -66,6 +66,9 @@ static const struct {
 #define SDP_COUNTER_NAME(sym, name, help) { name, help },
 	SDP_COUNTERS(SDP_COUNTER_NAME)
 #undef SDP_COUNTER_NAME
+#define SDP_COUNTER_NAME(sym, name, help) { "fallback_" name, help },
+	SDP_REASONS(SDP_COUNTER_NAME)
+#undef SDP_COUNTER_NAME
 };
 
 static int sdp_net_show(struct seq_file *seq, void *unused)
@@ -93,6 +96,7 @@ static int __net_init sdp_net_enter(struct net *net)
 #define SDP_TUNABLE_SET(field, def, min, max, help) sn->field = (def);
 	SDP_TUNABLES(SDP_TUNABLE_SET)
 #undef SDP_TUNABLE_SET
+	sn->net = net;
 	xa_init_flags(&sn->users, XA_FLAGS_LOCK_BH);
 	spin_lock_init(&sn->list_lock);
 	INIT_LIST_HEAD(&sn->conn_list);

@@ -15,13 +15,15 @@
 #include <linux/uidgid.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
+#include <linux/sdp.h>
 
 /* X(enum, name, help) */
 #define SDP_COUNTERS(X) \
 	X(CONNECT,	"connect",	"connections opened from here over SDP") \
 	X(ACCEPT,	"accept",	"connections that arrived over SDP and were admitted") \
 	X(CONNECT_FAIL,	"connect_fail",	"attempts to open a connection over SDP that failed") \
-	X(FALLBACK,	"fallback",	"of these, taken over by TCP") \
+	X(FALLBACK,	"fallback",	"connections that TCP took over; see fallback_*") \
+	X(PROBES,	"probes",	"destinations asked in the background") \
 	X(REJECT_HELLO,	"reject_hello",	"requests refused: Hello not valid") \
 	X(REJECT_PATH,	"reject_path",	"requests refused: addresses are not those of the path") \
 	X(REJECT_LISTENER, "reject_listener", "requests refused: nobody listens") \
@@ -49,14 +51,23 @@ enum sdp_counter {
 #define SDP_COUNTER_ENUM(sym, name, help) SDP_CNT_##sym,
 	SDP_COUNTERS(SDP_COUNTER_ENUM)
 #undef SDP_COUNTER_ENUM
-	SDP_CNT_MAX
+	/* FALLBACK by its reason: fallback_<word of enum sdp_reason>. */
+	SDP_CNT_REASON,
+	SDP_CNT_MAX = SDP_CNT_REASON + SDP_REASON_COUNT
 };
 
 /* X(field, default, min, max, help); the sysctl is net.sdp.<field> */
 #define SDP_TUNABLES(X) \
 	X(enable,	1, 0, 1, "0: no new connection goes by SDP") \
 	X(fallback,	0, 0, 1, "1: sockets of family 27 and protocol 257 may use TCP") \
-	X(connect_timeout, 2000, 10, 600000, "ms until an attempt over SDP is given up") \
+	X(connect_timeout, 200, 10, 600000, "ms until TCP takes an attempt over") \
+	X(require_timeout, 20000, 10, 600000, \
+	  "ms until an attempt fails that may not fall back") \
+	X(cache_timeout, 60000, 0, 86400000, \
+	  "ms that a destination without SDP is left to TCP; 0: always asked") \
+	X(cache_max,	4096, 0, 1048576, "destinations that are remembered") \
+	X(learn,	0, 0, 1, \
+	  "1: an unknown destination goes by TCP at once and is asked meanwhile") \
 	X(fin_timeout,	60000, 100, 600000, \
 	  "ms that a closed connection waits for the peer's DisConn") \
 	X(max_conns,	65536, 0, 16777216, "connections of the namespace") \
@@ -71,6 +82,7 @@ struct sdp_net {
 #define SDP_TUNABLE_FIELD(field, def, min, max, help) unsigned int field;
 	SDP_TUNABLES(SDP_TUNABLE_FIELD)
 #undef SDP_TUNABLE_FIELD
+	struct net *net;
 	struct ctl_table_header *ctl;	/* sdp_sysctl.c */
 
 	u64 __percpu *counters;		/* SDP_CNT_MAX of them */

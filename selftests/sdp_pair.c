@@ -426,7 +426,7 @@ static void refused_client(void)
 	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
 	c = sock_flags(SOCK_NONBLOCK);
 	FAILS(EINPROGRESS, connect_to(c, &a));
-	await(c, POLLERR);
+	await_end(c, POLLERR);
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
 	meet("done");
 }
@@ -942,6 +942,75 @@ static void many_open_server(void)
 		send_pattern(s[i], 5000, 8, 0);
 	}
 	meet("done");
+}
+
+/*
+ * One accept() for each connect(), whichever way it went: no ghost of an
+ * attempt over SDP that was given up, and none twice.  It is meant for a network
+ * that loses and delays (scripts/check runs it so), where attempts fail at each
+ * message of the exchange.
+ */
+PAIR_LIMIT(accepted_once, ON_TCP | ON_DOOR3, 240)
+
+enum { ONCE = 120, ONCE_AT_A_TIME = 30 };
+
+static void accepted_once_client(void)
+{
+	int c[ONCE_AT_A_TIME], i, k, sdp = 0;
+	uint32_t id, echo;
+	union addr a;
+
+	if (on_sdp()) {
+		sysctl("connect_timeout", 200);
+		sysctl("cache_timeout", 0);
+	}
+	server_addr(&a);
+	for (i = 0; i < ONCE; i += ONCE_AT_A_TIME) {
+		for (k = 0; k < ONCE_AT_A_TIME; k++) {
+			c[k] = sock_flags(SOCK_NONBLOCK);
+			FAILS(EINPROGRESS, connect_to(c[k], &a));
+		}
+		for (k = 0; k < ONCE_AT_A_TIME; k++) {
+			struct pollfd p = { .fd = c[k], .events = POLLOUT };
+
+			OK(poll(&p, 1, ktap_ms(60000)));
+			EQ_HEX(POLLOUT, p.revents);
+			EQ(0, get_int(c[k], SOL_SOCKET, SO_ERROR));
+			sdp += transport(c[k]) == SDP_TRANSPORT_IB;
+			id = i + k;
+			EQ(4, send(c[k], &id, 4, 0));
+			nonblock(c[k], false);
+		}
+		for (k = 0; k < ONCE_AT_A_TIME; k++) {
+			EQ(4, recv(c[k], &echo, 4, MSG_WAITALL));
+			EQ((uint32_t)(i + k), echo);
+			close(c[k]);
+		}
+	}
+	ktap_note("%d of %d by SDP", sdp, ONCE);
+	meet("all");
+	meet("no more");
+}
+
+static void accepted_once_server(void)
+{
+	int l = serve_port(ONCE), s, i;
+	bool seen[ONCE] = { };
+	uint32_t id;
+
+	for (i = 0; i < ONCE; i++) {
+		await(l, POLLIN);
+		s = OK(accept(l, NULL, NULL));
+		/* Who connected says so: an end instead is a ghost's. */
+		EQ(4, recv(s, &id, 4, MSG_WAITALL));
+		CHECK(id < ONCE && !seen[id]);
+		seen[id] = true;
+		EQ(4, send(s, &id, 4, MSG_NOSIGNAL));
+		close(s);
+	}
+	meet("all");
+	EQ_HEX(0, poll_one(l, POLLIN, 2000));
+	meet("no more");
 }
 
 /* The server goes away with its connections and comes back on its port. */

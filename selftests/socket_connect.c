@@ -133,7 +133,7 @@ TEST(connect_refused_nonblocking)
 	nonblock(c, true);
 	FAILS(EINPROGRESS, connect_to(c, &a));
 	EQ_HEX(POLLIN | POLLOUT | POLLERR | POLLHUP | POLLRDHUP,
-	       await(c, POLLIN | POLLOUT | POLLRDHUP));
+	       await_end(c, POLLIN | POLLOUT | POLLRDHUP));
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
 	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
 	EQ_HEX(POLLIN | POLLOUT | POLLHUP | POLLRDHUP,
@@ -151,11 +151,11 @@ TEST(connect_refused_second_call)
 	closed_port(&a);
 	nonblock(c, true);
 	FAILS(EINPROGRESS, connect_to(c, &a));
-	await(c, POLLOUT);
+	await_end(c, POLLOUT);
 	FAILS(ECONNREFUSED, connect_to(c, &a));
 	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
 	FAILS(EINPROGRESS, connect_to(c, &a));
-	await(c, POLLOUT);
+	await_end(c, POLLOUT);
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
 	FAILS(ECONNABORTED, connect_to(c, &a));
 	l = listener(&open, 4);

@@ -332,7 +332,7 @@ TEST_ON(door12_connect_to_tcp, ON_DOOR12)
 	EQ(SDP_REASON_REFUSED, info.sdpi_reason);
 	c = sock_flags(SOCK_NONBLOCK);
 	FAILS(EINPROGRESS, connect_to(c, &a));
-	await(c, POLLERR);
+	await_end(c, POLLERR);
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
 }
 
@@ -717,23 +717,6 @@ TEST_ON(unprivileged, ON_SDP)
 }
 
 /* The counters say what happened. */
-static unsigned long long counter(const char *name)
-{
-	char line[256], word[64];
-	unsigned long long value;
-	FILE *f = fopen("/proc/net/sdpstat", "re");
-
-	if (!f)
-		FAIL("/proc/net/sdpstat: %s", ktap_errno(errno));
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63s %llu", word, &value) == 2 && !strcmp(word, name)) {
-			fclose(f);
-			return value;
-		}
-	}
-	FAIL("/proc/net/sdpstat has no %s", name);
-}
-
 TEST_ON(counters, ON_SDP)
 {
 	unsigned long long sent = counter("bytes_sent"), received = counter("bytes_received");

@@ -281,6 +281,7 @@ def packet_of_frame(number, frame):
 # ---- the connection manager's datagrams ----
 
 REQ, MRA, REJ, REP, RTU, DREQ, DREP = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
+SIDR_REQ, SIDR_REP = 0x17, 0x18
 CM_NAMES = {REQ: 'REQ', MRA: 'MRA', REJ: 'REJ', REP: 'REP', RTU: 'RTU',
             DREQ: 'DREQ', DREP: 'DREP'}
 MAD = struct.Struct('>BBBBHHQHHI')
@@ -310,6 +311,11 @@ class Mad:
             self.qpn = self.u24(12)
             self.psn = self.u24(20)
             self.responder_resources, self.initiator_depth = cm[24], cm[25]
+        elif self.attr == SIDR_REQ:
+            self.remote_id = 0
+            self.service_id = struct.unpack_from('>Q', cm, 8)[0]
+        elif self.attr == SIDR_REP:
+            self.remote_id, self.status = self.local_id, cm[4]
         elif self.attr == REJ:
             self.rejected = cm[8] >> 6
             self.reason = struct.unpack_from('>H', cm, 10)[0]

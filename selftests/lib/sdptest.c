@@ -69,6 +69,23 @@ int transport(int fd)
 	return sdp_info(fd, &info) < 0 ? -1 : info.sdpi_transport;
 }
 
+unsigned long long counter(const char *name)
+{
+	char line[256], word[64];
+	unsigned long long value;
+	FILE *f = fopen("/proc/net/sdpstat", "re");
+
+	if (!f)
+		FAIL("/proc/net/sdpstat: %s", ktap_errno(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %llu", word, &value) == 2 && !strcmp(word, name)) {
+			fclose(f);
+			return value;
+		}
+	}
+	FAIL("/proc/net/sdpstat has no %s", name);
+}
+
 void nonblock(int fd, bool on)
 {
 	int flags = OK(fcntl(fd, F_GETFL));
@@ -378,8 +395,25 @@ int await_(int fd, int events)
 	int got = poll_one(fd, events, 10000);
 
 	if (!(got & events))
-		FAIL("poll: none of the events %#x came in 10 s (revents %#x)",
-		     events, got);
+		FAIL("poll: events %#x, none of %#x (TCP state %d, SO_ERROR %s, transport %d)",
+		     got, events, tcp_state(fd),
+		     ktap_errno(get_int(fd, SOL_SOCKET, SO_ERROR)), transport(fd));
+	return got;
+}
+
+int await_end_(int fd, int events)
+{
+	long long end = ktap_now() + ktap_ms(10000);
+	int got;
+
+	while (!((got = poll_one(fd, events, 10000)) & POLLHUP)) {
+		if (got & ~POLLERR || ktap_now() > end)
+			FAIL("poll: %#x, not an end (TCP state %d, SO_ERROR %s, transport %d)",
+			     got, tcp_state(fd),
+			     ktap_errno(get_int(fd, SOL_SOCKET, SO_ERROR)),
+			     transport(fd));
+		sleep_ms(1);
+	}
 	return got;
 }
 

@@ -38,6 +38,8 @@ int transport(int fd);
 int sdp_info(int fd, struct sdp_info *info);
 /* Messages posted by SDP, of whatever kind; segments with data by TCP. */
 long long messages_sent(int fd);
+/* One of /proc/net/sdpstat. */
+unsigned long long counter(const char *name);
 
 void nonblock(int fd, bool on);
 int get_int(int fd, int level, int option);
@@ -104,6 +106,12 @@ int poll_one(int fd, int events, int ms);
 /* Waits ten seconds for any of @events; what came. */
 int await_(int fd, int events);
 #define await(...)		CALL(await_(__VA_ARGS__))
+/*
+ * Until it is over: POLLHUP.  TCP sets the error of a refused connection first
+ * and the rest after, and whoever looks in between sees POLLERR alone.
+ */
+int await_end_(int fd, int events);
+#define await_end(...)		CALL(await_end_(__VA_ARGS__))
 
 /* A moment in which nothing should happen. */
 void settle(void);

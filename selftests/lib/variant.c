@@ -204,7 +204,8 @@ static struct {
 	int value;
 } tunables[] = {
 	{ "enable", -1 }, { "fallback", -1 }, { "connect_timeout", -1 },
-	{ "max_conns", -1 }, { "max_conns_user", -1 },
+	{ "max_conns", -1 }, { "max_conns_user", -1 }, { "learn", -1 },
+	{ "cache_timeout", -1 }, { "cache_max", -1 }, { "require_timeout", -1 },
 };
 
 static int tunable(const char *word, int flags)

@@ -219,6 +219,15 @@ def rep(ours, theirs, qpn, psn, private, responder_resources=4, initiator_depth=
             struct.pack('>Q', 0x525400fffe090077) + private)
 
 
+def sidr_req(ours, service_id):
+    return struct.pack('>IHHQ', ours, PKEY, 0, service_id)
+
+
+def sidr_rep(theirs, service_id, status):
+    """status: 0 it is there, 1 it is not, 2 refused"""
+    return struct.pack('>IBBHIQI', theirs, status, 0, 0, 0, service_id, 0)
+
+
 def rej(ours, theirs, rejected, reason, private=b''):
     """rejected: 0 a REQ, 1 a REP, 2 no message"""
     return struct.pack('>IIBBH', ours, theirs, rejected << 6, 0, reason) + bytes(72) + private

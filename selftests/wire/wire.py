@@ -67,6 +67,9 @@ def until(what, check, limit=LIMIT):
         time.sleep(0.02)
 
 
+PATIENCE = 'connect_timeout', 'require_timeout'
+
+
 class Test:
     """What a case has in hand."""
 
@@ -78,12 +81,18 @@ class Test:
         self.ipv = ipv
         self.peer, self.host = self.peers[ipv], HOST[ipv]
         self.conns, self.sysctls, self.open = [], {}, []
+        self.counted_by_case = set()
 
     # ---- shorthand ----
 
     def sysctl(self, name, value):
         was = self.remote.sysctl(name, value)
         self.sysctls.setdefault(name, was)
+
+    def patience(self, ms):
+        """How long an attempt lasts, whether TCP may come after it or not."""
+        for name in PATIENCE:
+            self.sysctl(name, ms)
 
     def up(self, hello=None, accept=True, **req):
         """We are the active side: (connection, the kernel's socket)"""
@@ -636,7 +645,7 @@ def is_tcp(t, listener, s):
 def falls_back(t, how):
     """A socket that came by TCP_ULP goes by TCP instead."""
     if how == 'silent':
-        t.sysctl('connect_timeout', int(500 * FACTOR))
+        t.patience(int(500 * FACTOR))
     with tcp_server(t) as listener:
         c, s = t.begin(ulp=True)
         if how == 'reject':
@@ -1211,7 +1220,7 @@ def overruns_its_credits(t):
 
 @case(('REQ', False), ('REQ, TCP not there', True), connect_fail=1)
 def no_answer(t, ulp):
-    t.sysctl('connect_timeout', int(700 * FACTOR))
+    t.patience(int(700 * FACTOR))
     start = time.monotonic()
     s = t.remote.connect(t.peer.address, PEER_PORT)
     t.open.append(s)
@@ -1224,7 +1233,7 @@ def no_answer(t, ulp):
 @case(connect_fail=1)
 def answer_comes_late(t):
     """The attempt has been given up: the REP is not taken, no ghost stays."""
-    t.sysctl('connect_timeout', int(500 * FACTOR))
+    t.patience(int(500 * FACTOR))
     c, s = t.begin()
     assert t.remote.connected(s) == errno.ETIMEDOUT
     c.reply()
@@ -1301,7 +1310,7 @@ def half_open(t):
     """Requests whose sender is gone, or never was where it said: Hello and REQ
     agree on an address that is not ours, so the answer goes there.  They do
     not hold their places for ever, however long the REQ asks the CM to wait."""
-    t.sysctl('connect_timeout', 2000)
+    t.patience(2000)
     c = t.peer.request(t.host, PORT, timeout=31)
     t.conns.append(c)
     c.answer()
@@ -1380,6 +1389,79 @@ def disabled(t):
     rejected(t, t.peer.hello(t.host))
 
 
+# ---- who asks before he connects (SIDR) ----
+
+def asked(t, port):
+    """The kernel's word on whether this port takes SDP."""
+    ours = t.peer.port.fresh()[1]
+    t.peer.port.send_mad(t.host, sdp.SIDR_REQ, roce.sidr_req(ours, wire.SERVICE + port))
+    return t.peer.port.mad('SIDR REP', lambda m: m.attr == sdp.SIDR_REP and
+                           m.remote_id == ours).status
+
+
+@case()
+def asked_whether(t):
+    """A question is answered by who listens, and nothing comes of it."""
+    assert asked(t, PORT) == 0
+    assert asked(t, PORT + 900) == 1
+    t.sysctl('enable', 0)
+    assert asked(t, PORT) == 2
+    assert not t.remote.acceptable(t.listeners[4], 0.2)
+    assert not t.ours()
+
+
+@case(('yes', 0), ('no', 1), ('refused', 2), ('nonsense', 77), ('silence', None))
+def asks_first(t, status):
+    """net.sdp.learn: who may fall back asks us, and goes by TCP meanwhile (where
+    nobody listens here)."""
+    t.patience(int(1500 * FACTOR))
+    t.sysctl('cache_timeout', 600000)
+    t.sysctl('learn', 1)
+    before = t.remote.counters()
+
+    def moved(name):
+        return t.remote.counters()[name] - before[name]
+
+    def by_tcp():
+        s = t.remote.connect(t.peer.address, t.port, True)
+        t.open.append(s)
+        assert t.remote.connected(s) == errno.ECONNREFUSED
+        t.close(s)
+
+    t.port = PEER_PORT + 1 + (100 if status is None else status)  # not known yet
+    by_tcp()
+    q = t.peer.port.mad('SIDR REQ', lambda m: m.attr == sdp.SIDR_REQ)
+    assert q.service_id == wire.SERVICE + t.port
+    by_tcp()
+    assert (moved('fallback_learning'), moved('fallback'), moved('probes')) == (2, 2, 1)
+    t.counted_by_case = {'fallback', 'connect'}
+    if status is not None:
+        t.peer.port.send_mad(t.host, sdp.SIDR_REP,
+                             roce.sidr_rep(q.local_id, q.service_id, status), tid=q.tid)
+    if status == 0:
+        c = None
+        end = time.monotonic() + LIMIT
+        while not c:
+            assert time.monotonic() < end, 'no REQ comes'
+            s = t.remote.connect(t.peer.address, t.port, True)
+            t.open.append(s)
+            try:
+                c = t.peer.accept(0.5)
+            except TimeoutError:
+                t.close(s)
+        t.conns.append(c)
+        c.establish()
+        assert t.remote.connected(s) == 0
+        assert moved('connect') == 1
+        t.talk(c, s)
+        t.kernel_closes(c, s)
+    else:
+        until('the answer is known', lambda: (by_tcp(), moved('fallback_cached') > 0)[1],
+              20 * FACTOR)
+        assert moved('probes') == 1 and not moved('connect')
+        assert not t.peer.port.has_mad(lambda m: m.attr == sdp.REQ), 'a REQ came'
+
+
 # ---- running them ----
 
 def run(t, bystanders, label, ipv, function, args, counters):
@@ -1393,6 +1475,8 @@ def run(t, bystanders, label, ipv, function, args, counters):
             t.finish()
         after = t.remote.counters()
         moved = {k: after[k] - before[k] for k in COUNTED if after[k] != before[k]}
+        free = t.counted_by_case & moved.keys()
+        moved = {k: v for k, v in moved.items() if k not in free}
         assert moved == counters, f'counters moved {moved}, must be {counters}'
         t.healthy(bystanders)
     except Exception:
@@ -1402,7 +1486,9 @@ def run(t, bystanders, label, ipv, function, args, counters):
 
 def main():
     remote = sockets.Remote('h1')
-    remote.sysctl('connect_timeout', int(10000 * FACTOR))
+    for name in PATIENCE:
+        remote.sysctl(name, int(10000 * FACTOR))
+    remote.sysctl('cache_timeout', 0)
     listeners = {ipv: remote.listen(PORT, ipv == 6, 64) for ipv in (4, 6)}
     t = Test(remote, {ipv: wire.Peer(PEER[ipv]) for ipv in (4, 6)}, listeners)
     bystanders = {ipv: remote.bystander(OTHER[ipv]) for ipv in (4, 6)}

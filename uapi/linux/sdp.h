@@ -81,7 +81,11 @@ enum {
 	X(LOOPBACK,	"loopback",	"127.0.0.0/8 and ::1 have no RDMA device") \
 	X(OPTION,	"option",	"an option of the socket cannot be kept over SDP") \
 	X(FORCED,	"forced",	"net.sdp.enable is 0") \
-	X(TCP_CLIENT,	"tcp_client",	"a plain TCP client of an SDP listener")
+	X(TCP_CLIENT,	"tcp_client",	"a plain TCP client of an SDP listener") \
+	X(CACHED,	"cached", \
+	  "it did not take SDP a short time ago (net.sdp.cache_timeout)") \
+	X(LEARNING,	"learning", \
+	  "nothing is known of it yet, it is being asked (net.sdp.learn)")
 
 enum sdp_reason {
 #define SDP_REASON_ENUM(name, word, help) SDP_REASON_##name,

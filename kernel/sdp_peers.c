@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Destinations, and whether they take SDP.
+ *
+ * A hash table per namespace, looked at under RCU, and one list of its entries
+ * in the order in which they were written.  The table holds at most
+ * net.sdp.cache_max entries: the one that was written first makes room.  An
+ * answer is out of date when its time is over, or when sdp_peers_forget() was
+ * called after it was written: a generation number says so, and nothing has to
+ * be walked when a device comes or goes.
+ */
+#include <linux/jiffies.h>
+#include <linux/proc_fs.h>
+#include <linux/rhashtable.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+#include <linux/sdp.h>
+#include "sdp_net.h"
+#include "sdp_peers.h"
+
+struct sdp_peer {
+	struct rhash_head hash;
+	struct list_head node;		/* sdp_peers.list */
+	struct rcu_head rcu;
+	struct sdp_peer_key key;
+	unsigned long since;		/* jiffies */
+	int generation;
+	u8 known;			/* enum sdp_peer_known */
+	u8 reason;			/* enum sdp_reason */
+};
+
+struct sdp_peers {
+	struct rhashtable table;
+	spinlock_t lock;		/* writers, and the list; a leaf */
+	struct list_head list;		/* the oldest first */
+	unsigned int count;
+};
+
+static const struct rhashtable_params sdp_peers_params = {
+	.key_len		= sizeof(struct sdp_peer_key),
+	.key_offset		= offsetof(struct sdp_peer, key),
+	.head_offset		= offsetof(struct sdp_peer, hash),
+	.automatic_shrinking	= true,
+};
+
+static unsigned int sdp_peers_id __read_mostly;
+static atomic_t sdp_peers_generation;
+
+/* A probe that says nothing within this time is not waited for any more. */
+enum { SDP_PEERS_PROBE_MS = 60000 };
+
+/* Is it still true? */
+static bool sdp_peers_fresh(const struct sdp_net *sn,
+			    const struct sdp_peer *peer)
+{
+	unsigned int ms = READ_ONCE(sn->cache_timeout);
+	u8 known = READ_ONCE(peer->known);
+
+	if (READ_ONCE(peer->generation) != atomic_read(&sdp_peers_generation))
+		return false;
+	if (known == SDP_PEER_TAKES)
+		return true;
+	if (known == SDP_PEER_ASKED)
+		ms = SDP_PEERS_PROBE_MS;
+	return ms && time_before(jiffies, READ_ONCE(peer->since) +
+					  msecs_to_jiffies(ms));
+}
+
+static struct sdp_peers *sdp_peers_of(const struct sdp_net *sn)
+{
+	return net_generic(sn->net, sdp_peers_id);
+}
+
+enum sdp_peer_known sdp_peers_ask(struct sdp_net *sn,
+				  const struct sdp_peer_key *key)
+{
+	struct sdp_peers *peers = sdp_peers_of(sn);
+	enum sdp_peer_known known = SDP_PEER_UNKNOWN;
+	struct sdp_peer_key host = *key;
+	struct sdp_peer *peer;
+
+	host.port = 0;
+	rcu_read_lock();
+	peer = rhashtable_lookup(&peers->table, &host, sdp_peers_params);
+	if (!peer || !sdp_peers_fresh(sn, peer))
+		peer = rhashtable_lookup(&peers->table, key, sdp_peers_params);
+	if (peer && sdp_peers_fresh(sn, peer))
+		known = READ_ONCE(peer->known);
+	rcu_read_unlock();
+	return known;
+}
+
+static void sdp_peers_remove(struct sdp_peers *peers, struct sdp_peer *peer)
+{
+	lockdep_assert_held(&peers->lock);
+	rhashtable_remove_fast(&peers->table, &peer->hash, sdp_peers_params);
+	list_del(&peer->node);
+	peers->count--;
+	kfree_rcu(peer, rcu);
+}
+
+static struct sdp_peer *sdp_peers_find(struct sdp_peers *peers,
+				       const struct sdp_peer_key *key)
+{
+	struct sdp_peer *peer;
+
+	rcu_read_lock();	/* the lock keeps it after */
+	peer = rhashtable_lookup(&peers->table, key, sdp_peers_params);
+	rcu_read_unlock();
+	return peer;
+}
+
+/* No memory: then it is not known, and the next attempt finds out. */
+static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
+			    const struct sdp_peer_key *key, u8 known, u8 reason)
+{
+	struct sdp_peer *peer = sdp_peers_find(peers, key);
+
+	lockdep_assert_held(&peers->lock);
+	if (!peer) {
+		while (peers->count &&
+		       peers->count >= READ_ONCE(sn->cache_max))
+			sdp_peers_remove(peers,
+					 list_first_entry(&peers->list,
+							  struct sdp_peer,
+							  node));
+		if (!READ_ONCE(sn->cache_max))
+			return;
+		peer = kzalloc_obj(*peer, GFP_ATOMIC | __GFP_NOWARN);
+		if (!peer)
+			return;
+		peer->key = *key;
+		INIT_LIST_HEAD(&peer->node);
+		if (rhashtable_insert_fast(&peers->table, &peer->hash,
+					   sdp_peers_params)) {
+			kfree(peer);
+			return;
+		}
+		peers->count++;
+	}
+	list_move_tail(&peer->node, &peers->list);
+	WRITE_ONCE(peer->known, known);
+	WRITE_ONCE(peer->reason, reason);
+	WRITE_ONCE(peer->since, jiffies);
+	WRITE_ONCE(peer->generation, atomic_read(&sdp_peers_generation));
+}
+
+bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key)
+{
+	struct sdp_peers *peers = sdp_peers_of(sn);
+	struct sdp_peer *peer;
+	bool mine;
+
+	spin_lock_bh(&peers->lock);
+	peer = sdp_peers_find(peers, key);
+	mine = !peer || !sdp_peers_fresh(sn, peer);
+	if (mine)
+		sdp_peers_write(sn, peers, key, SDP_PEER_ASKED,
+				SDP_REASON_LEARNING);
+	spin_unlock_bh(&peers->lock);
+	return mine;
+}
+
+/* It lacks SDP; not worth a word if nobody will ask. */
+static void sdp_peers_lacks(struct sdp_net *sn, struct sdp_peers *peers,
+			    const struct sdp_peer_key *key, u8 reason)
+{
+	struct sdp_peer *peer;
+
+	lockdep_assert_held(&peers->lock);
+	if (READ_ONCE(sn->cache_timeout)) {
+		sdp_peers_write(sn, peers, key, SDP_PEER_LACKS, reason);
+		return;
+	}
+	peer = sdp_peers_find(peers, key);
+	if (peer)
+		sdp_peers_remove(peers, peer);
+}
+
+void sdp_peers_learn(struct sdp_net *sn, const struct sdp_peer_key *key,
+		     u8 reason)
+{
+	struct sdp_peers *peers = sdp_peers_of(sn);
+	struct sdp_peer_key host = *key;
+	struct sdp_peer *peer;
+
+	host.port = 0;
+	spin_lock_bh(&peers->lock);
+	switch (reason) {
+	case SDP_REASON_NONE:
+		/* Was it the host that did not answer?  It does now. */
+		peer = sdp_peers_find(peers, &host);
+		if (peer)
+			sdp_peers_remove(peers, peer);
+		sdp_peers_write(sn, peers, key, SDP_PEER_TAKES, reason);
+		break;
+	case SDP_REASON_NO_DEVICE:
+	case SDP_REASON_NO_ROUTE:
+	case SDP_REASON_TIMEOUT:
+		sdp_peers_lacks(sn, peers, &host, reason);
+		fallthrough;
+	case SDP_REASON_REFUSED:
+	case SDP_REASON_PROTOCOL:
+		sdp_peers_lacks(sn, peers, key, reason);
+		break;
+	default:
+		/* A probe that found nothing out. */
+		peer = sdp_peers_find(peers, key);
+		if (peer && peer->known == SDP_PEER_ASKED)
+			sdp_peers_remove(peers, peer);
+	}
+	spin_unlock_bh(&peers->lock);
+}
+
+void sdp_peers_forget(void)
+{
+	atomic_inc(&sdp_peers_generation);
+}
+
+static int sdp_peers_show(struct seq_file *seq, void *unused)
+{
+	static const char * const words[] = {
+		[SDP_PEER_UNKNOWN] = "unknown", [SDP_PEER_ASKED] = "asked",
+		[SDP_PEER_TAKES] = "sdp", [SDP_PEER_LACKS] = "tcp",
+	};
+	static const char * const reasons[] = {
+#define SDP_PEERS_WORD(name, word, help) word,
+		SDP_REASONS(SDP_PEERS_WORD)
+#undef SDP_PEERS_WORD
+	};
+	struct sdp_net *sn = sdp_net(seq_file_single_net(seq));
+	struct sdp_peers *peers = sdp_peers_of(sn);
+	struct sdp_peer *peer;
+
+	seq_printf(seq, "%-39s %5s %4s %-7s %-10s %8s\n", "address", "port",
+		   "if", "takes", "reason", "age_ms");
+	spin_lock_bh(&peers->lock);
+	list_for_each_entry(peer, &peers->list, node) {
+		bool fresh = sdp_peers_fresh(sn, peer);
+
+		seq_printf(seq, "%-39pI6c %5u %4d %-7s %-10s %8u\n",
+			   &peer->key.ip, ntohs(peer->key.port),
+			   peer->key.ifindex,
+			   words[fresh ? peer->known : SDP_PEER_UNKNOWN],
+			   reasons[peer->reason],
+			   jiffies_to_msecs(jiffies - peer->since));
+	}
+	spin_unlock_bh(&peers->lock);
+	return 0;
+}
+
+static int __net_init sdp_peers_enter(struct net *net)
+{
+	struct sdp_peers *peers = net_generic(net, sdp_peers_id);
+	int err;
+
+	spin_lock_init(&peers->lock);
+	INIT_LIST_HEAD(&peers->list);
+	err = rhashtable_init(&peers->table, &sdp_peers_params);
+	if (err)
+		return err;
+	if (!proc_create_net_single("sdp_peers", 0400, net->proc_net,
+				    sdp_peers_show, NULL)) {
+		rhashtable_destroy(&peers->table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void __net_exit sdp_peers_leave(struct net *net)
+{
+	struct sdp_peers *peers = net_generic(net, sdp_peers_id);
+	struct sdp_peer *peer, *next;
+
+	remove_proc_entry("sdp_peers", net->proc_net);
+	spin_lock_bh(&peers->lock);
+	list_for_each_entry_safe(peer, next, &peers->list, node)
+		sdp_peers_remove(peers, peer);
+	spin_unlock_bh(&peers->lock);
+	rhashtable_destroy(&peers->table);
+}
+
+static struct pernet_operations sdp_peers_ops = {
+	.init	= sdp_peers_enter,
+	.exit	= sdp_peers_leave,
+	.id	= &sdp_peers_id,
+	.size	= sizeof(struct sdp_peers),
+};
+
+int __init sdp_peers_init(void)
+{
+	return register_pernet_subsys(&sdp_peers_ops);
+}
+
+void sdp_peers_exit(void)
+{
+	unregister_pernet_subsys(&sdp_peers_ops);
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is known of destinations: an attempt over SDP that came to nothing is
+ * not made again for a while, and net.sdp.learn asks before it tries.
+ *
+ * Only door 3 falls back by itself, so it is what these cases are about.
+ */
+#include <poll.h>
+#include <unistd.h>
+
+#include "lib/variant.h"
+
+static int plain_listener(union addr *a)
+{
+	int l = OK(socket(variant->family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+
+	here(a, 0);
+	OK(bind_to(l, a));
+	OK(listen(l, 64));
+	OK(name_of(l, a));
+	return l;
+}
+
+/* Door 3, and it may not fall back. */
+static int required(void)
+{
+	int fd = sock();
+
+	OK(set_int(fd, SOL_SDP, SDP_FALLBACK, 0));
+	return fd;
+}
+
+/* A new connection, and whether it went by SDP. */
+static bool by_sdp(int l, const union addr *a)
+{
+	int c = sock(), s;
+	bool sdp;
+
+	OK(connect_to(c, a));
+	sdp = transport(c) == SDP_TRANSPORT_IB;
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	EQ(sdp, transport(s) == SDP_TRANSPORT_IB);
+	send_text(c, "there");
+	recv_text(s, "there");
+	close(c);
+	close(s);
+	return sdp;
+}
+
+struct counts {
+	unsigned long long fallback, refused, cached, learning, fail, probes;
+};
+
+static struct counts counts(void)
+{
+	struct counts now = {
+		counter("fallback"), counter("fallback_refused"),
+		counter("fallback_cached"), counter("fallback_learning"),
+		counter("connect_fail"), counter("probes"),
+	};
+
+	return now;
+}
+
+/* Since @was, so many fell back for each reason, and so many tried. */
+static int counted_(const struct counts *was, int refused, int cached,
+		    int learning, int tried)
+{
+	struct counts now = counts();
+
+	EQ(refused, now.refused - was->refused);
+	EQ(cached, now.cached - was->cached);
+	EQ(learning, now.learning - was->learning);
+	EQ(refused + cached + learning, now.fallback - was->fallback);
+	EQ(tried, now.fail - was->fail);
+	return 0;
+}
+
+#define counted(...) CALL(counted_(__VA_ARGS__))
+
+TEST_ON(cache_refused, ON_DOOR3)
+{
+	struct counts was;
+	union addr a, b;
+	int l = plain_listener(&a), other = plain_listener(&b);
+
+	sysctl("cache_timeout", 600000);
+	was = counts();
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 1, 0, 0, 1);
+	CHECK(!by_sdp(l, &a));
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 1, 2, 0, 1);
+	/* It was this port that refused, not the host. */
+	CHECK(!by_sdp(other, &b));
+	counted(&was, 2, 2, 0, 2);
+}
+
+TEST_ON(cache_off, ON_DOOR3)
+{
+	struct counts was = counts();
+	union addr a, b;
+	int l = plain_listener(&a), other = plain_listener(&b);
+
+	sysctl("cache_timeout", 0);
+	CHECK(!by_sdp(l, &a));
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 2, 0, 0, 2);
+	sysctl("cache_timeout", 600000);
+	sysctl("cache_max", 0);
+	CHECK(!by_sdp(other, &b));
+	CHECK(!by_sdp(other, &b));
+	counted(&was, 4, 0, 0, 4);
+}
+
+/* The oldest of too many makes room. */
+TEST_ON(cache_full, ON_DOOR3)
+{
+	struct counts was;
+	union addr a[3];
+	int l[3], i;
+
+	sysctl("cache_timeout", 600000);
+	sysctl("cache_max", 2);
+	was = counts();
+	for (i = 0; i < 3; i++) {
+		l[i] = plain_listener(&a[i]);
+		CHECK(!by_sdp(l[i], &a[i]));
+	}
+	counted(&was, 3, 0, 0, 3);
+	CHECK(!by_sdp(l[1], &a[1]));
+	CHECK(!by_sdp(l[2], &a[2]));
+	counted(&was, 3, 2, 0, 3);
+	CHECK(!by_sdp(l[0], &a[0]));
+	counted(&was, 4, 2, 0, 4);
+}
+
+/* An answer is not for ever. */
+TEST_ON(cache_expires, ON_DOOR3)
+{
+	union addr a;
+	int l = plain_listener(&a);
+
+	sysctl("cache_timeout", 600000);
+	CHECK(!by_sdp(l, &a));
+	close(l);
+	l = sock();
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, &a));
+	OK(listen(l, 8));
+	/* It takes SDP now, but who would know? */
+	CHECK(!by_sdp(l, &a));
+	sysctl("cache_timeout", 100);
+	usleep(110000);
+	CHECK(by_sdp(l, &a));
+	sysctl("cache_timeout", 600000);
+	CHECK(by_sdp(l, &a));
+}
+
+/* Who will have SDP asks by himself, and all learn from what he finds. */
+TEST_ON(cache_required, ON_DOOR3)
+{
+	struct counts was;
+	union addr a;
+	int l = plain_listener(&a), c;
+
+	sysctl("cache_timeout", 600000);
+	was = counts();
+	FAILS(ECONNREFUSED, connect_to(required(), &a));
+	counted(&was, 0, 0, 0, 1);
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 0, 1, 0, 1);
+	close(l);
+	l = sock();
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, &a));
+	OK(listen(l, 8));
+	c = required();
+	OK(connect_to(c, &a));
+	close(OK(accept(l, NULL, NULL)));
+	CHECK(by_sdp(l, &a));
+	counted(&was, 0, 1, 0, 1);
+}
+
+/* Unknown: by TCP at once, and the next one knows. */
+TEST_ON(learn, ON_DOOR3)
+{
+	struct counts was;
+	union addr a, b;
+	int l = listener(&a, 64), plain = plain_listener(&b);
+
+	sysctl("cache_timeout", 600000);
+	sysctl("learn", 1);
+	was = counts();
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 0, 0, 1, 0);
+	EQ(1, counter("probes") - was.probes);
+	EVENTUALLY(true, by_sdp(l, &a));
+	was = counts();
+	CHECK(by_sdp(l, &a));
+	counted(&was, 0, 0, 0, 0);
+
+	CHECK(!by_sdp(plain, &b));
+	counted(&was, 0, 0, 1, 0);
+	EQ(1, counter("probes") - was.probes);
+	EVENTUALLY(true, (by_sdp(plain, &b),
+			  counter("fallback_cached") > was.cached));
+	was = counts();
+	CHECK(!by_sdp(plain, &b));
+	counted(&was, 0, 1, 0, 0);
+	/* One question each; nobody was bothered with a connection. */
+	EQ(0, counter("probes") - was.probes);
+	EQ_HEX(0, poll_one(l, POLLIN, 50));
+}
+
+/* A failed attempt is felt by those who learn, too. */
+TEST_ON(learn_from_failure, ON_DOOR3)
+{
+	union addr a;
+	int l = listener(&a, 64);
+
+	sysctl("cache_timeout", 600000);
+	sysctl("learn", 1);
+	CHECK(!by_sdp(l, &a));
+	EVENTUALLY(true, by_sdp(l, &a));
+	close(l);
+	FAILS(ECONNREFUSED, connect_to(sock(), &a));
+	l = OK(socket(variant->family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, &a));
+	OK(listen(l, 64));
+	CHECK(!by_sdp(l, &a));
+}
+
+/* Many who ask at once ask once. */
+TEST_ON(learn_at_once, ON_DOOR3)
+{
+	unsigned long long probes = counter("probes");
+	union addr a;
+	int l = listener(&a, 64), c[20], i;
+
+	sysctl("cache_timeout", 600000);
+	sysctl("learn", 1);
+	for (i = 0; i < 20; i++) {
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+	}
+	for (i = 0; i < 20; i++) {
+		await(c[i], POLLOUT);
+		EQ(0, get_int(c[i], SOL_SOCKET, SO_ERROR));
+		await(l, POLLIN);
+		close(OK(accept(l, NULL, NULL)));
+	}
+	EQ(1, counter("probes") - probes);
+	EQ_HEX(0, poll_one(l, POLLIN, 50));
+}
