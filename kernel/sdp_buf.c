@@ -111,6 +111,7 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
 	msg->payload = 0;
 	msg->charged = 0;
 	msg->mid = SDP_MID_DATA;
+	msg->keepalive = false;
 	msg->more = false;
 	msg->signalled = false;
 	msg->mapped = false;

@@ -39,7 +39,8 @@ struct sdp_msg {
 	u32 payload;		/* bytes behind the BSDH */
 	u32 charged;		/* bytes of tx.outstanding */
 	u32 mseq;
-	u8 mid;
+	u8 mid;			/* unless it is a keepalive */
+	bool keepalive;
 	bool more;		/* the same call will send more right away */
 	bool full;		/* nothing can be put behind it any more */
 	bool signalled;

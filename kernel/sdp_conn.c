@@ -90,6 +90,30 @@ void sdp_conn_uncork_never(struct sdp_conn *conn)
 		sdp_conn_put(conn);
 }
 
+static void sdp_conn_check(struct work_struct *work)
+{
+	struct sdp_conn *conn = container_of(to_delayed_work(work),
+					     struct sdp_conn, check);
+
+	set_bit(SDP_CONN_CHECK, &conn->flags);
+	sdp_conn_queue_work(conn);
+	sdp_conn_put(conn);
+}
+
+void sdp_conn_check_later(struct sdp_conn *conn, unsigned long delay)
+{
+	sdp_conn_get(conn);
+	/* It was pending: that one's reference is this one's now. */
+	if (mod_delayed_work(sdp_conn_wq, &conn->check, delay))
+		refcount_dec(&conn->ref);
+}
+
+void sdp_conn_check_never(struct sdp_conn *conn)
+{
+	if (cancel_delayed_work(&conn->check))
+		sdp_conn_put(conn);
+}
+
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 				kuid_t uid, work_func_t work, gfp_t gfp)
 {
@@ -116,6 +140,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_WORK(&conn->work, work);
 	INIT_DELAYED_WORK(&conn->timer, sdp_conn_timer);
 	INIT_DELAYED_WORK(&conn->uncork, sdp_conn_uncork);
+	INIT_DELAYED_WORK(&conn->check, sdp_conn_check);
 	spin_lock_init(&conn->up.lock);
 	spin_lock_init(&conn->tx.lock);
 	conn->tx.state = SDP_CLOSED;

@@ -75,6 +75,7 @@ enum sdp_conn_flag {
 	SDP_CONN_WAS_UP,	/* it was established at some time */
 	SDP_CONN_UNCORK,	/* corked bytes have waited long enough */
 	SDP_CONN_PROBED,	/* the probe has its answer */
+	SDP_CONN_CHECK,		/* time to look whether the peer is there */
 };
 
 /* Control messages that wait to be posted, as bits: one of a kind suffices. */
@@ -83,6 +84,7 @@ enum sdp_ctl {
 	SDP_CTL_RCVBUF_ACK	= 0x02,
 	SDP_CTL_SUSP_ACK	= 0x04,
 	SDP_CTL_ABORT		= 0x08,
+	SDP_CTL_KEEPALIVE	= 0x10,
 };
 
 enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
@@ -93,6 +95,7 @@ enum sdp_tx_done {
 	SDP_TX_DONE_SPACE	= 0x02,
 	SDP_TX_DONE_LOST	= 0x04,
 	SDP_TX_DONE_ABORT	= 0x08,
+	SDP_TX_DONE_TIMEOUT	= 0x10,
 };
 
 struct sdp_conn {
@@ -126,6 +129,7 @@ struct sdp_conn {
 	struct work_struct work;	/* polls when no caller does */
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
 	struct delayed_work uncork;	/* sets SDP_CONN_UNCORK */
+	struct delayed_work check;	/* sets SDP_CONN_CHECK */
 
 	struct {
 		spinlock_t lock;	/* who is told */
@@ -146,6 +150,11 @@ struct sdp_conn {
 		bool want_space;	/* a caller or poller waits for room */
 		bool waiting;		/* for credits; counts the change */
 		bool armed;		/* an event of sends will come */
+		bool timed_out;		/* no answer of the peer's device */
+		bool keepalive;		/* a keepalive is under way */
+		u32 keep_idle;		/* jiffies until one is due; 0: none */
+		u32 user_timeout;	/* jiffies without progress; 0: any */
+		unsigned long progress;	/* jiffies when there was some */
 		bool held;		/* the last of queue waits for completions */
 		bool small_out;		/* one that was not full is under way, */
 		u32 small_mseq;		/* and this is the newest such */
@@ -184,6 +193,7 @@ struct sdp_conn {
 		struct list_head idle;	/* to be posted again */
 		u64 bytes;
 		u64 msgs;
+		unsigned long heard;	/* jiffies of the last */
 		/* Under lock: */
 		spinlock_t lock;
 		struct list_head queue;	/* arrived */
@@ -381,6 +391,23 @@ void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms);
  * Context: process or softirq; does not wait for a timer that runs.
  */
 void sdp_conn_uncork_never(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_check_later() - have a look whether the peer is there
+ * @conn: the connection
+ * @delay: jiffies; replaces a time set before
+ *
+ * Context: process or softirq, also with tx.lock held.
+ */
+void sdp_conn_check_later(struct sdp_conn *conn, unsigned long delay);
+
+/**
+ * sdp_conn_check_never() - nobody wants to know any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
+void sdp_conn_check_never(struct sdp_conn *conn);
 
 /**
  * sdp_conn_init() - make the cache and the workqueue

@@ -51,18 +51,16 @@ enum {
 	SDP_IB_SQ_SIZE		= 31,
 	SDP_IB_RQ_SIZE		= 63,
 	SDP_IB_RCVSZ_MAX	= 32768,	/* what one fragment holds */
-	/* 4.096 us * 2^n: an acknowledgment that does not come (0.5 s), and
-	 * the answer of a CM that does not (16 ms to 0.5 s, of which ib_cm
-	 * waits twice as long): its 16 tries fill the time there is, if they
-	 * can.
+	/* 4.096 us * 2^n: the answer of a CM that does not come (16 ms to
+	 * 0.5 s, of which ib_cm waits twice as long).  Its 16 tries fill the
+	 * time there is, if they can.
 	 */
-	SDP_IB_ACK_TIMEOUT	= 17,
 	SDP_IB_CM_TIMEOUT_MIN	= 12,
 	SDP_IB_CM_TIMEOUT_MAX	= 17,
 	SDP_IB_CM_RETRIES	= 15,
-	SDP_IB_ACK_TIMEOUT_MAX	= 19,		/* 2 s */
-	/* 7 means 7, but soft-RoCE takes it for ever. */
-	SDP_IB_RETRY_COUNT	= 6,
+	SDP_IB_ASK_MS		= 10,		/* for a neighbour, at first */
+	/* A peer that is slow by its own word may have 4 times as long. */
+	SDP_IB_ACK_SLACK	= 2,
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
 	SDP_IB_MAX_ADVERTS	= 1,
@@ -72,6 +70,7 @@ enum {
 /* What the worker has to do; it does the lowest bit first. */
 enum sdp_ib_todo {
 	SDP_IB_RESOLVE,		/* active: begin */
+	SDP_IB_AGAIN,		/* active: the address is not resolved yet */
 	SDP_IB_ROUTE,		/* active: the address is resolved */
 	SDP_IB_REQ,		/* active: the route is resolved */
 	SDP_IB_REP,		/* active: REP received */
@@ -103,6 +102,8 @@ struct sdp_ib {
 	u8 port_num;
 	u8 responder_resources;
 	u8 initiator_depth;
+	bool resolved;			/* the address, by the resolver */
+	u32 ask_ms;			/* until the resolver looks again */
 	bool freed;			/* worker only */
 	int err;			/* with SDP_IB_REFUSED: positive errno */
 	u8 reason;
@@ -260,6 +261,14 @@ static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
 		sdp_ib_queue(ib, SDP_IB_RTU);
 }
 
+/* For the queue pair and the path: 4.096 us * 2^n, not less than asked for. */
+static u8 sdp_ib_ack_timeout(const struct sdp_conn *conn)
+{
+	unsigned int ms = READ_ONCE(conn->sn->ack_timeout);
+
+	return ms > 1 ? ilog2(ms - 1) + 9 : 8;
+}
+
 static int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
@@ -273,12 +282,14 @@ static int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		attr.rq_psn = ib->psn;
 		attr.min_rnr_timer = SDP_IB_RNR_TIMER;
 	} else if (state == IB_QPS_RTS) {
+		u8 ack = sdp_ib_ack_timeout(ib->conn);
+
 		/* The passive side has them from the peer's REQ, which must
 		 * not make us wait for ever (0 does) or for hours.
 		 */
-		attr.retry_cnt = SDP_IB_RETRY_COUNT;
-		attr.timeout = clamp_t(u8, attr.timeout, SDP_IB_ACK_TIMEOUT,
-				       SDP_IB_ACK_TIMEOUT_MAX);
+		attr.retry_cnt = READ_ONCE(ib->conn->sn->ack_retries);
+		attr.timeout = clamp_t(u8, attr.timeout, ack,
+				       ack + SDP_IB_ACK_SLACK);
 	}
 	return ib_modify_qp(ib->qp.qp, &attr, mask);
 }
@@ -387,7 +398,9 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 		sdp_ib_queue(ib, SDP_IB_REQ);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		if (sdp_ib_short_of(event->status))
+		if (event->status == -ETIMEDOUT)
+			sdp_ib_queue(ib, SDP_IB_AGAIN);
+		else if (sdp_ib_short_of(event->status))
 			sdp_ib_refuse(ib, -event->status, SDP_REASON_LIMIT);
 		else
 			sdp_ib_refuse(ib, ENETUNREACH,
@@ -407,10 +420,34 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 	return 0;
 }
 
-static void sdp_ib_resolve(struct sdp_ib *ib)
+/*
+ * The RDMA core looks at the neighbour when it is asked, when the neighbour's
+ * state changes, and when the time is over.  A change between its first look
+ * and the moment from which it listens for changes is not seen: so it gets
+ * little time, and is asked again for as long as we have.
+ */
+static void sdp_ib_ask_address(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 	struct sockaddr_storage src, dst;
+	int err;
+
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	ib->ask_ms = ib->ask_ms ? 2 * ib->ask_ms : SDP_IB_ASK_MS;
+	sdp_ib_to_sockaddr(&conn->local, conn->ifindex, &src);
+	sdp_ib_to_sockaddr(&conn->remote, conn->ifindex, &dst);
+	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,
+				(struct sockaddr *)&dst, ib->ask_ms);
+	if (sdp_ib_short_of(err))
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+	else if (err)
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+}
+
+static void sdp_ib_resolve(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
 	int err;
 
 	if (sdp_ib_is_loopback(&conn->remote.ip)) {
@@ -430,22 +467,15 @@ static void sdp_ib_resolve(struct sdp_ib *ib)
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
 		return;
 	}
-	sdp_ib_to_sockaddr(&conn->local, conn->ifindex, &src);
-	sdp_ib_to_sockaddr(&conn->remote, conn->ifindex, &dst);
-	rdma_set_ack_timeout(ib->resolver, SDP_IB_ACK_TIMEOUT);
-	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,
-				(struct sockaddr *)&dst,
-				conn->limit_ms);
-	if (sdp_ib_short_of(err))
-		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
-	else if (err)
-		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+	rdma_set_ack_timeout(ib->resolver, sdp_ib_ack_timeout(conn));
+	sdp_ib_ask_address(ib);
 }
 
 static void sdp_ib_resolve_route(struct sdp_ib *ib)
 {
 	int err;
 
+	ib->resolved = true;
 	if (!rdma_cap_ib_cm(ib->resolver->device, ib->resolver->port_num)) {
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 		return;
@@ -494,7 +524,8 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		.flow_control	= 1,
 		.remote_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
 		.local_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
-		.retry_count	= SDP_IB_RETRY_COUNT,
+		/* 7 would mean 7, but soft-RoCE takes it for ever. */
+		.retry_count	= READ_ONCE(conn->sn->ack_retries),
 		.rnr_retry_count = SDP_IB_RNR_RETRY,
 		.max_cm_retries	= SDP_IB_CM_RETRIES,
 	};
@@ -605,7 +636,11 @@ static void sdp_ib_timeout(struct work_struct *work)
 static void sdp_ib_timed_out(struct sdp_ib *ib)
 {
 	/* It may have come about while this waited its turn. */
-	if (sdp_conn_state(ib->conn) < SDP_ESTABLISHED)
+	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
+		return;
+	if (ib->resolver && !ib->resolved)
+		sdp_conn_refuse(ib->conn, EHOSTUNREACH, SDP_REASON_NO_ROUTE);
+	else
 		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
 }
 
@@ -1067,6 +1102,9 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 	case SDP_IB_RESOLVE:
 		sdp_ib_resolve(ib);
 		break;
+	case SDP_IB_AGAIN:
+		sdp_ib_ask_address(ib);
+		break;
 	case SDP_IB_ROUTE:
 		sdp_ib_resolve_route(ib);
 		break;
@@ -1168,6 +1206,27 @@ static int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 				msg->signalled);
 }
 
+static int sdp_ib_keepalive(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	lockdep_assert_held(&conn->tx.lock);
+	return sdp_qp_post_nothing(&ib->qp, msg);
+}
+
+static int sdp_ib_wc_errno(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return 0;
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+		return -ETIMEDOUT;
+	default:
+		return -ECONNRESET;
+	}
+}
+
 static void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_ib *ib = conn->xp_priv;
@@ -1223,7 +1282,7 @@ static void sdp_ib_poll_send(struct sdp_conn *conn)
 		n = ib_poll_cq(ib->qp.send_cq, SDP_IB_POLL, wc);
 		for (i = 0; i < n; i++)
 			sdp_tx_sent(conn, (void *)(uintptr_t)wc[i].wr_id,
-				    wc[i].status);
+				    sdp_ib_wc_errno(wc[i].status));
 	} while (n == SDP_IB_POLL);
 }
 
@@ -1424,6 +1483,7 @@ const struct sdp_xport sdp_ib_xport = {
 	.act		= sdp_ib_act,
 	.post		= sdp_ib_post,
 	.post_recv	= sdp_ib_post_recv,
+	.keepalive	= sdp_ib_keepalive,
 	.poll_recv	= sdp_ib_poll_recv,
 	.poll_send	= sdp_ib_poll_send,
 	.arm_recv	= sdp_ib_arm_recv,

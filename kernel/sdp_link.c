@@ -117,6 +117,20 @@ void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
 		snd = READ_ONCE(conn->sn->sndbuf_bytes);
 	WRITE_ONCE(conn->tx.limit, snd);
 	sdp_ring_set_max(conn, rcv);
+	sdp_link_sync_alive(sk, conn);
+}
+
+void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn)
+{
+	u32 user = READ_ONCE(inet_csk(sk)->icsk_user_timeout);
+	u32 idle = 0;
+
+	if (sock_flag(sk, SOCK_KEEPOPEN))
+		idle = keepalive_time_when(tcp_sk(sk));
+	user = msecs_to_jiffies(user);
+	if (idle != READ_ONCE(conn->tx.keep_idle) ||
+	    user != READ_ONCE(conn->tx.user_timeout))
+		sdp_tx_set_alive(conn, idle, user);
 }
 
 void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)

@@ -54,6 +54,18 @@ static inline bool sdp_link_ended(const struct sdp_sk *ssk)
 void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn);
 
 /**
+ * sdp_link_sync_alive() - SO_KEEPALIVE and TCP_USER_TIMEOUT to its connection
+ * @sk: the sock
+ * @conn: its connection
+ *
+ * Nothing of ours is called when SO_KEEPALIVE is set: each call that comes
+ * after it looks.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn);
+
+/**
  * sdp_link_set_limits() - SO_SNDBUF and SO_RCVBUF to its connection
  * @sk: the sock
  * @conn: its connection

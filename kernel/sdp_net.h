@@ -42,6 +42,8 @@
 	X(PROTO_ERRORS,	"proto_errors",	"connections ended because the peer broke the protocol") \
 	X(RESETS,	"resets",	"connections reset by the peer or lost") \
 	X(ABORTS,	"aborts",	"connections reset by this side") \
+	X(KEEPALIVES,	"keepalives",	"idle peers asked whether they are there") \
+	X(TIMEOUTS,	"timeouts",	"connections ended because the peer was not there any more") \
 	X(DEVICE_GONE,	"device_gone",	"connections lost with their RDMA device") \
 	X(NO_BUFFER,	"no_buffer",	"receive buffers that could not be allocated") \
 	X(WAKE_CALLER,	"wake_caller",	"completion events that woke a caller who waits") \
@@ -68,6 +70,10 @@ enum sdp_counter {
 	X(cache_max,	4096, 0, 1048576, "destinations that are remembered") \
 	X(learn,	0, 0, 1, \
 	  "1: an unknown destination goes by TCP at once and is asked meanwhile") \
+	X(ack_timeout,	500, 1, 8000, \
+	  "ms until the device repeats what was not acknowledged") \
+	X(ack_retries,	6, 0, 6, \
+	  "times that it does; then the connection is lost (ETIMEDOUT)") \
 	X(fin_timeout,	60000, 100, 600000, \
 	  "ms that a closed connection waits for the peer's DisConn") \
 	X(max_conns,	65536, 0, 16777216, "connections of the namespace") \

@@ -138,6 +138,14 @@ static bool sdp_opt_active(const struct sdp_sk *ssk)
 	return mode == SDP_SK_CONNECTING || mode == SDP_SK_CONNECTED;
 }
 
+static void sdp_opt_alive(struct sock *sk, struct sdp_sk *ssk)
+{
+	lock_sock(sk);
+	if (ssk->mode == SDP_SK_CONNECTED)
+		sdp_link_sync_alive(sk, ssk->conn);
+	release_sock(sk);
+}
+
 /* As TCP: TCP_NODELAY, set, pushes what is queued, even what is corked. */
 static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 {
@@ -158,6 +166,23 @@ static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 	release_sock(sk);
 }
 
+/* TCP has stored it; what it is to us. */
+static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
+{
+	switch (optname) {
+	case TCP_NODELAY:
+	case TCP_CORK:
+		sdp_opt_delay(sk, ssk, optname);
+		break;
+	case TCP_KEEPIDLE:
+	case TCP_USER_TIMEOUT:
+		sdp_opt_alive(sk, ssk);
+		break;
+	default:
+		break;
+	}
+}
+
 int sdp_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen)
 {
@@ -175,9 +200,8 @@ int sdp_setsockopt(struct socket *sock, int level, int optname,
 	else
 		err = sdp_ulp_tcp(sk)->setsockopt(sock, level, optname, optval,
 						  optlen);
-	if (!err && ssk && level == SOL_TCP &&
-	    (optname == TCP_NODELAY || optname == TCP_CORK))
-		sdp_opt_delay(sk, ssk, optname);
+	if (!err && ssk && level == SOL_TCP)
+		sdp_opt_apply(sk, ssk, optname);
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;

@@ -25,6 +25,7 @@ struct sdp_peer {
 	struct rcu_head rcu;
 	struct sdp_peer_key key;
 	unsigned long since;		/* jiffies */
+	unsigned int ms;		/* that it holds, from then on; LACKS */
 	int generation;
 	u8 known;			/* enum sdp_peer_known */
 	u8 reason;			/* enum sdp_reason */
@@ -50,11 +51,17 @@ static atomic_t sdp_peers_generation;
 /* A probe that says nothing within this time is not waited for any more. */
 enum { SDP_PEERS_PROBE_MS = 60000 };
 
+/* Parts of cache_timeout that the first silence counts; how many times as long
+ * the next one does.
+ */
+enum { SDP_PEERS_ONCE = 64, SDP_PEERS_AGAIN = 4 };
+
 /* Is it still true? */
 static bool sdp_peers_fresh(const struct sdp_net *sn,
 			    const struct sdp_peer *peer)
 {
-	unsigned int ms = READ_ONCE(sn->cache_timeout);
+	unsigned int ms = min(READ_ONCE(sn->cache_timeout),
+			      READ_ONCE(peer->ms));
 	u8 known = READ_ONCE(peer->known);
 
 	if (READ_ONCE(peer->generation) != atomic_read(&sdp_peers_generation))
@@ -113,7 +120,8 @@ static struct sdp_peer *sdp_peers_find(struct sdp_peers *peers,
 
 /* No memory: then it is not known, and the next attempt finds out. */
 static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
-			    const struct sdp_peer_key *key, u8 known, u8 reason)
+			    const struct sdp_peer_key *key, u8 known, u8 reason,
+			    unsigned int ms)
 {
 	struct sdp_peer *peer = sdp_peers_find(peers, key);
 
@@ -142,6 +150,7 @@ static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
 	list_move_tail(&peer->node, &peers->list);
 	WRITE_ONCE(peer->known, known);
 	WRITE_ONCE(peer->reason, reason);
+	WRITE_ONCE(peer->ms, ms);
 	WRITE_ONCE(peer->since, jiffies);
 	WRITE_ONCE(peer->generation, atomic_read(&sdp_peers_generation));
 }
@@ -157,24 +166,36 @@ bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key)
 	mine = !peer || !sdp_peers_fresh(sn, peer);
 	if (mine)
 		sdp_peers_write(sn, peers, key, SDP_PEER_ASKED,
-				SDP_REASON_LEARNING);
+				SDP_REASON_LEARNING, 0);
 	spin_unlock_bh(&peers->lock);
 	return mine;
+}
+
+/* Silence may be an accident: the first is held against it for a short time
+ * only, each that follows for a longer one.
+ */
+static unsigned int sdp_peers_how_long(const struct sdp_peer *peer, u8 reason,
+				       unsigned int most)
+{
+	if (reason != SDP_REASON_TIMEOUT)
+		return most;
+	if (!peer || peer->reason != SDP_REASON_TIMEOUT)
+		return DIV_ROUND_UP(most, SDP_PEERS_ONCE);
+	return min_t(u64, most, (u64)SDP_PEERS_AGAIN * peer->ms);
 }
 
 /* It lacks SDP; not worth a word if nobody will ask. */
 static void sdp_peers_lacks(struct sdp_net *sn, struct sdp_peers *peers,
 			    const struct sdp_peer_key *key, u8 reason)
 {
-	struct sdp_peer *peer;
+	struct sdp_peer *peer = sdp_peers_find(peers, key);
+	unsigned int most = READ_ONCE(sn->cache_timeout);
 
 	lockdep_assert_held(&peers->lock);
-	if (READ_ONCE(sn->cache_timeout)) {
-		sdp_peers_write(sn, peers, key, SDP_PEER_LACKS, reason);
-		return;
-	}
-	peer = sdp_peers_find(peers, key);
-	if (peer)
+	if (most)
+		sdp_peers_write(sn, peers, key, SDP_PEER_LACKS, reason,
+				sdp_peers_how_long(peer, reason, most));
+	else if (peer)
 		sdp_peers_remove(peers, peer);
 }
 
@@ -193,7 +214,7 @@ void sdp_peers_learn(struct sdp_net *sn, const struct sdp_peer_key *key,
 		peer = sdp_peers_find(peers, &host);
 		if (peer)
 			sdp_peers_remove(peers, peer);
-		sdp_peers_write(sn, peers, key, SDP_PEER_TAKES, reason);
+		sdp_peers_write(sn, peers, key, SDP_PEER_TAKES, reason, 0);
 		break;
 	case SDP_REASON_NO_DEVICE:
 	case SDP_REASON_NO_ROUTE:

@@ -107,6 +107,17 @@ int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
 	return ib_post_send(qp->qp, &wr, NULL);
 }
 
+int sdp_qp_post_nothing(struct sdp_qp *qp, void *cookie)
+{
+	struct ib_rdma_wr wr = {
+		.wr.wr_id	= (uintptr_t)cookie,
+		.wr.opcode	= IB_WR_RDMA_WRITE,
+		.wr.send_flags	= IB_SEND_SIGNALED,
+	};
+
+	return ib_post_send(qp->qp, &wr.wr, NULL);
+}
+
 int sdp_qp_post_recv(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie)
 {
 	struct ib_sge sge = {

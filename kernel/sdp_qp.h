@@ -68,6 +68,18 @@ int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
 		     bool signalled);
 
 /**
+ * sdp_qp_post_nothing() - post an RDMA Write of no bytes
+ * @qp: in RTS
+ * @cookie: comes back in the completion's wr_id
+ *
+ * The peer's device acknowledges it, and nobody behind it notices (3.6).
+ *
+ * Context: any but hard interrupt.
+ * Return: 0 or a negative errno.
+ */
+int sdp_qp_post_nothing(struct sdp_qp *qp, void *cookie);
+
+/**
  * sdp_qp_post_recv() - post one receive buffer
  * @qp: in INIT or later
  * @dma: mapped address

@@ -150,6 +150,7 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	bool data = conn->rx.data;
 
 	conn->rx.data = false;
+	WRITE_ONCE(conn->rx.heard, jiffies);
 	if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn))
 		sdp_ring_post(conn, &conn->rx.idle, false);
 	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
@@ -165,6 +166,8 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 			sdp_count(conn->sn, SDP_CNT_PROTO_ERRORS, 1);
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "received");
 	} else if (conn->rx.lost) {
+		/* A send has failed before, maybe: it knows the reason. */
+		sdp_tx_reap(conn);
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "receive");
 	}
 }

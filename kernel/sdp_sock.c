@@ -190,6 +190,7 @@ static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 		*err = -ENOIOCTLCMD;
 		return NULL;
 	}
+	sdp_link_sync_alive(sk, conn);
 	sdp_conn_enter(sdp_conn_get(conn));
 	return conn;
 }
@@ -441,6 +442,7 @@ static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
 	conn = sdp_link_conn_get(ssk);
 	if (!conn)
 		return EPOLLHUP;
+	sdp_link_sync_alive(sk, conn);
 	mask = sdp_sock_ready(sk, ssk, conn);
 	if (!(mask & wanted & (EPOLLIN | EPOLLRDNORM))) {
 		sdp_rx_poll(conn);

@@ -40,6 +40,11 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 
 	msg->full = !sdp_msg_room(conn, msg);
 	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.outstanding) {
+		conn->tx.progress = jiffies;
+		if (unlikely(conn->tx.user_timeout && !conn->tx.dead))
+			sdp_conn_check_later(conn, conn->tx.user_timeout);
+	}
 	if (conn->tx.dead) {
 		conn->tx.outstanding -= msg->charged;
 		spin_unlock_bh(&conn->tx.lock);
@@ -130,6 +135,7 @@ static struct sdp_msg *sdp_tx_control(struct sdp_conn *conn, u8 mid)
 	if (msg) {
 		list_del_init(&msg->node);
 		msg->mid = mid;
+		msg->keepalive = false;
 		msg->payload = 0;
 		msg->charged = 0;
 	}
@@ -244,11 +250,39 @@ static bool sdp_tx_push_empty(struct sdp_conn *conn, u8 mid,
 	return true;
 }
 
+/* Ask the peer's device whether it is there: neither credit nor number. */
+static bool sdp_tx_push_keepalive(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg = sdp_tx_control(conn, SDP_MID_DATA);
+	int err;
+
+	if (!msg)
+		return false;
+	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
+	conn->tx.keepalive = true;
+	msg->keepalive = true;
+	msg->signalled = true;
+	list_add_tail(&msg->node, &conn->tx.posted);
+	conn->tx.inflight++;
+	conn->tx.unsignalled = 0;
+	conn->tx.unsignalled_bytes = 0;
+	sdp_count(conn->sn, SDP_CNT_KEEPALIVES, 1);
+	err = conn->xp->keepalive(conn, msg);
+	if (err) {
+		trace_sdp_fail(conn->id, err, "keepalive");
+		conn->tx.broken = true;
+		conn->tx.done |= SDP_TX_DONE_LOST;
+	}
+	return true;
+}
+
 /* One message, the most urgent first; false when nothing more may go. */
 static bool sdp_tx_push_one(struct sdp_conn *conn)
 {
 	if (conn->tx.abort_posted || conn->tx.broken)
 		return false;
+	if (unlikely(conn->tx.ctl & SDP_CTL_KEEPALIVE))
+		return sdp_tx_push_keepalive(conn);
 	if (conn->tx.ctl && sdp_tx_push_control(conn))
 		return true;
 	if (!list_empty(&conn->tx.queue)) {
@@ -273,11 +307,40 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 {
 	if (!conn->tx.inflight)
 		return false;
-	return conn->tx.want_space || conn->tx.held || conn->tx.fin_posted ||
+	return conn->tx.want_space || conn->tx.held || conn->tx.keepalive ||
+	       conn->tx.fin_posted ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
 	       conn->tx.inflight >= conn->tx.sq_size ||
 	       list_empty(&conn->tx.ctl_free);
+}
+
+/* Is it time to give up, or to ask?  What has arrived has been reaped. */
+static void sdp_tx_check(struct sdp_conn *conn)
+{
+	unsigned long now = jiffies, due, next = MAX_JIFFY_OFFSET;
+
+	if (conn->tx.user_timeout && conn->tx.outstanding) {
+		due = conn->tx.progress + conn->tx.user_timeout;
+		if (time_after_eq(now, due)) {
+			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+			return;
+		}
+		next = due - now;
+	}
+	if (conn->tx.keep_idle && !conn->tx.keepalive) {
+		due = READ_ONCE(conn->rx.heard) + conn->tx.keep_idle;
+		if (time_before(now, due)) {
+			next = min(next, due - now);
+		} else if (conn->tx.inflight > conn->tx.unsignalled) {
+			/* What is under way, and will be heard of, asks too. */
+			next = min_t(unsigned long, next, conn->tx.keep_idle);
+		} else {
+			conn->tx.ctl |= SDP_CTL_KEEPALIVE;
+		}
+	}
+	if (next != MAX_JIFFY_OFFSET)
+		sdp_conn_check_later(conn, next);
 }
 
 static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
@@ -289,6 +352,11 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	if (test_and_clear_bit(SDP_CONN_FIRED_SEND, &conn->flags)) {
 		conn->tx.armed = false;
 		reap = true;
+	}
+	if (unlikely(test_and_clear_bit(SDP_CONN_CHECK, &conn->flags))) {
+		conn->xp->poll_send(conn);
+		if (sdp_tx_may_post(conn))
+			sdp_tx_check(conn);
 	}
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
@@ -315,8 +383,18 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 /* Act on what sdp_tx_sent() found. */
 static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 {
-	if (done & SDP_TX_DONE_LOST)
-		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "send");
+	if (done & SDP_TX_DONE_LOST) {
+		bool timed_out = READ_ONCE(conn->tx.timed_out);
+
+		if (timed_out)
+			sdp_count(conn->sn, SDP_CNT_TIMEOUTS, 1);
+		sdp_conn_fail(conn, timed_out ? ETIMEDOUT : ECONNRESET,
+			      SDP_EV_LOST, "send");
+	}
+	if (done & SDP_TX_DONE_TIMEOUT) {
+		sdp_count(conn->sn, SDP_CNT_TIMEOUTS, 1);
+		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "user timeout");
+	}
 	if (done & SDP_TX_DONE_FIN)
 		sdp_conn_event(conn, SDP_EV_FIN_SENT);
 	if (done & SDP_TX_DONE_ABORT) {
@@ -365,6 +443,33 @@ void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
+void sdp_tx_set_alive(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
+{
+	spin_lock_bh(&conn->tx.lock);
+	/* Who asks for it now did not ask before, so it begins now. */
+	if (keep_idle && !conn->tx.keep_idle)
+		WRITE_ONCE(conn->rx.heard, jiffies);
+	WRITE_ONCE(conn->tx.keep_idle, keep_idle);
+	WRITE_ONCE(conn->tx.user_timeout, user_timeout);
+	if (!conn->tx.dead && (keep_idle || user_timeout))
+		sdp_conn_check_later(conn, 0);
+	spin_unlock_bh(&conn->tx.lock);
+}
+
+void sdp_tx_reap(struct sdp_conn *conn)
+{
+	u8 done = 0;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.dead) {
+		__sdp_tx_run(conn, true);
+		done = sdp_tx_take_done(conn);
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	if (done)
+		sdp_tx_settle(conn, done);
+}
+
 bool sdp_tx_want_space(struct sdp_conn *conn)
 {
 	bool room;
@@ -388,8 +493,15 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight--;
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
-	if (conn->tx.small_out && msg->mseq == conn->tx.small_mseq)
+	conn->tx.progress = jiffies;
+	if (msg->keepalive) {
+		conn->tx.keepalive = false;
+		WRITE_ONCE(conn->rx.heard, jiffies);
+		if (conn->tx.keep_idle && !conn->tx.dead)
+			sdp_conn_check_later(conn, conn->tx.keep_idle);
+	} else if (conn->tx.small_out && msg->mseq == conn->tx.small_mseq) {
 		conn->tx.small_out = false;
+	}
 	if (msg->mid == SDP_MID_DISCONN)
 		conn->tx.done |= SDP_TX_DONE_FIN;
 	else if (msg->mid == SDP_MID_ABORT_CONN)
@@ -408,8 +520,10 @@ void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)
 	trace_sdp_send_done(conn->id, msg->mid, msg->mseq, status);
 	if (status) {
 		/* All stays posted until the queue pair is destroyed. */
-		if (!conn->tx.broken)
+		if (!conn->tx.broken) {
 			conn->tx.done |= SDP_TX_DONE_LOST;
+			conn->tx.timed_out = status == -ETIMEDOUT;
+		}
 		conn->tx.broken = true;
 		return;
 	}
@@ -427,6 +541,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	LIST_HEAD(drop);
 
 	sdp_conn_uncork_never(conn);
+	sdp_conn_check_never(conn);
 	spin_lock_bh(&conn->tx.lock);
 	list_splice_init(&conn->tx.posted, &drop);
 	list_splice_tail_init(&conn->tx.queue, &drop);

@@ -51,6 +51,28 @@ void sdp_tx_run(struct sdp_conn *conn);
 void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay);
 
 /**
+ * sdp_tx_set_alive() - when to ask whether the peer is there, and to give up
+ * @conn: the connection
+ * @keep_idle: jiffies without a message until a keepalive is sent; 0: never
+ * @user_timeout: jiffies that what was sent may remain under way or queued
+ *	without any progress; 0: for ever
+ *
+ * A keepalive that is not answered, or a user timeout, ends the connection by
+ * ETIMEDOUT.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_tx_set_alive(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout);
+
+/**
+ * sdp_tx_reap() - sdp_tx_run(), and look at completions that nobody waits for
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_tx_reap(struct sdp_conn *conn);
+
+/**
  * sdp_tx_space() - bytes that a caller may still queue
  * @conn: the connection
  *
@@ -90,7 +112,8 @@ bool sdp_tx_want_space(struct sdp_conn *conn);
  * sdp_tx_sent() - a signalled send completed, and all before it
  * @conn: the connection; tx.lock held
  * @msg: the message
- * @status: 0, or what failed, for the trace: the queue pair is in error
+ * @status: 0, or a negative errno: the queue pair is in error.  -ETIMEDOUT if
+ *	the peer's device did not answer
  *
  * Context: process or softirq; called by the transport's poll_send().
  */

@@ -41,12 +41,18 @@ struct sdp_xport {
 	/* Under conn->tx.lock; conn->tx.dead is false.  0 or negative errno. */
 	int (*post)(struct sdp_conn *conn, struct sdp_msg *msg);
 	int (*post_recv)(struct sdp_conn *conn, struct sdp_buf *buf);
+	/* Something that the peer's device answers and the peer does not see;
+	 * @msg comes back as a posted one does.
+	 */
+	int (*keepalive)(struct sdp_conn *conn, struct sdp_msg *msg);
 
 	/* Hand completions to sdp_rx_arrived(); under conn->rx.poll.
 	 * Returns how many, at most @budget.
 	 */
 	int (*poll_recv)(struct sdp_conn *conn, int budget);
-	/* Hand completions to sdp_tx_sent(); under conn->tx.lock. */
+	/* Hand completions to sdp_tx_sent(), with 0, -ETIMEDOUT where the
+	 * peer's device did not answer, or another errno; under conn->tx.lock.
+	 */
 	void (*poll_send)(struct sdp_conn *conn);
 	/* Ask for one event; true if completions are already there. */
 	bool (*arm_recv)(struct sdp_conn *conn);

@@ -21,6 +21,16 @@ static int plain_listener(union addr *a)
 	return l;
 }
 
+/* Nothing is forgotten meanwhile, and no attempt fails for want of time. */
+static int remember_(void)
+{
+	sysctl("cache_timeout", 600000);
+	sysctl("connect_timeout", ktap_ms(10000));
+	return 0;
+}
+
+#define remember() CALL(remember_())
+
 /* Door 3, and it may not fall back. */
 static int required(void)
 {
@@ -85,7 +95,7 @@ TEST_ON(cache_refused, ON_DOOR3)
 	union addr a, b;
 	int l = plain_listener(&a), other = plain_listener(&b);
 
-	sysctl("cache_timeout", 600000);
+	remember();
 	was = counts();
 	CHECK(!by_sdp(l, &a));
 	counted(&was, 1, 0, 0, 1);
@@ -107,7 +117,7 @@ TEST_ON(cache_off, ON_DOOR3)
 	CHECK(!by_sdp(l, &a));
 	CHECK(!by_sdp(l, &a));
 	counted(&was, 2, 0, 0, 2);
-	sysctl("cache_timeout", 600000);
+	remember();
 	sysctl("cache_max", 0);
 	CHECK(!by_sdp(other, &b));
 	CHECK(!by_sdp(other, &b));
@@ -121,7 +131,7 @@ TEST_ON(cache_full, ON_DOOR3)
 	union addr a[3];
 	int l[3], i;
 
-	sysctl("cache_timeout", 600000);
+	remember();
 	sysctl("cache_max", 2);
 	was = counts();
 	for (i = 0; i < 3; i++) {
@@ -142,7 +152,7 @@ TEST_ON(cache_expires, ON_DOOR3)
 	union addr a;
 	int l = plain_listener(&a);
 
-	sysctl("cache_timeout", 600000);
+	remember();
 	CHECK(!by_sdp(l, &a));
 	close(l);
 	l = sock();
@@ -154,7 +164,7 @@ TEST_ON(cache_expires, ON_DOOR3)
 	sysctl("cache_timeout", 100);
 	usleep(110000);
 	CHECK(by_sdp(l, &a));
-	sysctl("cache_timeout", 600000);
+	remember();
 	CHECK(by_sdp(l, &a));
 }
 
@@ -165,7 +175,7 @@ TEST_ON(cache_required, ON_DOOR3)
 	union addr a;
 	int l = plain_listener(&a), c;
 
-	sysctl("cache_timeout", 600000);
+	remember();
 	was = counts();
 	FAILS(ECONNREFUSED, connect_to(required(), &a));
 	counted(&was, 0, 0, 0, 1);
@@ -190,7 +200,7 @@ TEST_ON(learn, ON_DOOR3)
 	union addr a, b;
 	int l = listener(&a, 64), plain = plain_listener(&b);
 
-	sysctl("cache_timeout", 600000);
+	remember();
 	sysctl("learn", 1);
 	was = counts();
 	CHECK(!by_sdp(l, &a));
@@ -220,7 +230,7 @@ TEST_ON(learn_from_failure, ON_DOOR3)
 	union addr a;
 	int l = listener(&a, 64);
 
-	sysctl("cache_timeout", 600000);
+	remember();
 	sysctl("learn", 1);
 	CHECK(!by_sdp(l, &a));
 	EVENTUALLY(true, by_sdp(l, &a));
@@ -240,7 +250,7 @@ TEST_ON(learn_at_once, ON_DOOR3)
 	union addr a;
 	int l = listener(&a, 64), c[20], i;
 
-	sysctl("cache_timeout", 600000);
+	remember();
 	sysctl("learn", 1);
 	for (i = 0; i < 20; i++) {
 		c[i] = sock_flags(SOCK_NONBLOCK);
