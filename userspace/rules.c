@@ -570,7 +570,7 @@ static bool parse_use(struct cursor *c, struct rule *rule)
 		return false;
 	skip_blanks(c);
 	if (!at_end(c))
-		return fault(c, c->at, "\"%s\": the rule is over here",
+		return fault(c, c->at, "\"%s\": expected the end of the rule",
 			     show(shown, rest_of_word(c, c->at)));
 	for (w.at = c->start; is_blank(*w.at); w.at++)
 		;

@@ -292,9 +292,9 @@ static void parse__refuses(struct kunit *test)
 		{ "use both client * *:1-65536", "1:23: port 65536: the largest is 65535" },
 		{ "use both client * *:90-80",
 		  "1:21: ports 90-80: the smaller one stands first" },
-		{ "use both client * *:80,90", "1:23: \",90\": the rule is over here" },
-		{ "use both client * *:80 *:90", "1:24: \"*:90\": the rule is over here" },
-		{ "use both client * *:*x", "1:22: \"x\": the rule is over here" },
+		{ "use both client * *:80,90", "1:23: \",90\": expected the end of the rule" },
+		{ "use both client * *:80 *:90", "1:24: \"*:90\": expected the end of the rule" },
+		{ "use both client * *:*x", "1:22: \"x\": expected the end of the rule" },
 		/* log */
 		{ "log level 7", "1:5: \"level\": expected \"destination\" or \"min-level\"" },
 		{ "log min-level",
@@ -326,6 +326,29 @@ static void parse__refuses(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++)
 		expect_notes(test, cases[i].line, cases[i].says);
+}
+
+static void parse__host_name_lengths(struct kunit *test)
+{
+	char line[400], name[300];
+	struct rules *rules;
+	size_t len, label;
+
+	for (len = 62; len <= 64; len++) {
+		snprintf(line, sizeof(line), "use tcp client * %0*dx.y:1", (int)len - 1, 0);
+		rules = parse(test, line);
+		KUNIT_EXPECT_EQ(test, rules->nr_rules, len <= 63);
+		rules_free(rules);
+	}
+	for (len = 252; len <= 254; len++) {
+		for (label = 0; label < len; label++)
+			name[label] = label % 50 == 49 ? '.' : 'n';
+		name[len] = '\0';
+		snprintf(line, sizeof(line), "use tcp client * %s:1", name);
+		rules = parse(test, line);
+		KUNIT_EXPECT_EQ(test, rules->nr_rules, len <= 253);
+		rules_free(rules);
+	}
 }
 
 /* Each line is told for itself, and the right ones stay. */
@@ -783,6 +806,7 @@ static struct kunit_case rules_cases[] = {
 	KUNIT_CASE(parse__accepts),
 	KUNIT_CASE(parse__keeps_text),
 	KUNIT_CASE(parse__refuses),
+	KUNIT_CASE(parse__host_name_lengths),
 	KUNIT_CASE(parse__leaves_wrong_lines_out),
 	KUNIT_CASE(parse__zero_byte),
 	KUNIT_CASE(parse__nothing),
