@@ -175,6 +175,8 @@ static void serve(char **args, int count)
 		if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 		    bind(fd, &a.sa, addr_len(&a)))
 			die("bind");
+		/* accept() would wait for a client that the module resets. */
+		nonblock(fd, true);
 		before = allocations;
 		ret = listen(fd, 8);
 		if (allocations != before)
