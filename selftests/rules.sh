@@ -11,14 +11,16 @@ dir=$(mktemp -d)
 shared=$(mktemp -d -p "${SDP_SHARE:-/tmp}")	# for both hosts
 library=$(readlink -f "$tools/libsdp_preload.so")
 conf=$dir/conf
-servers=""
-trap 'stop_servers; rm -rf "$dir" "$shared"' EXIT
+trap clean_up EXIT
+: >"$dir/servers"
 chmod 755 "$dir"
 cp "$bin/sdp_rules" "$dir/rule-a"
 cp "$bin/sdp_rules" "$dir/rule-b"
 cp "$bin/sdp_rules" "$shared/rule-a"
-# No rules from outside.
+# No rules from outside, no name servers.
 rm -rf /etc/sdp
+cp /etc/nsswitch.conf "$dir/nsswitch.conf"
+echo "hosts: files" >/etc/nsswitch.conf
 unset SDP_CONFIG_FILE LIBSDP_CONFIG_FILE SDP_PRELOAD LD_PRELOAD
 
 if two_hosts; then
@@ -27,10 +29,29 @@ else
 	peer="" there="" peer4=${SDP_ADDR4:-10.9.0.1} peer6=${SDP_ADDR6:-fd09::1}
 fi
 
+# Of a case; those for all of them are in $dir/common.
 stop_servers() {
-	# shellcheck disable=SC2086 # process ids
-	[ -z "$servers" ] || { kill $servers; wait $servers; } 2>/dev/null
-	servers=""
+	local pid
+
+	while read -r pid; do
+		kill "$pid"
+		until_true sh -c "! kill -0 $pid"
+	done <"$dir/servers" 2>/dev/null
+	: >"$dir/servers"
+}
+
+clean_up() {
+	cat "$dir/common" >>"$dir/servers" 2>/dev/null
+	stop_servers
+	cp "$dir/nsswitch.conf" /etc
+	rm -rf "$dir" "$shared"
+}
+
+# check, and nothing is left of the case
+run_case() {
+	check "$@"
+	stop_servers
+	rm -rf /etc/sdp /etc/ld.so.preload
 }
 
 rules() { # LINE...: the rules from now on
@@ -48,7 +69,7 @@ serve() {
 	# shellcheck disable=SC2086 # words, or nothing
 	$there ${SDP_CONFIG_FILE:+env SDP_CONFIG_FILE="$shared/conf"} \
 		$launcher "$shared/rule-a" serve "$@" >"$dir/serve" 2>"$dir/serve.err" &
-	servers+=" $!"
+	echo $! >>"$dir/servers"
 	until_true grep -q ready "$dir/serve"
 }
 
@@ -222,7 +243,6 @@ default_file() {
 	SDP_CONFIG_FILE="" goes "tcp tcp" "$peer4" 7001
 	SDP_CONFIG_FILE=/dev/null goes "sdp sdp" "$peer4" 7001
 	silent
-	rm -r /etc/sdp
 }
 
 unreadable_file() {
@@ -469,7 +489,6 @@ privileged() {
 	# The same program without its privileges.
 	chmod 755 "$dir/rule-s"
 	[ "$(as_user 7002)" = "tcp tcp" ] || why "the user's file is not read"
-	rm -r /etc/ld.so.preload /etc/sdp
 }
 
 module_missing() {
@@ -487,7 +506,7 @@ module_missing() {
 	own=$peer4
 	[ -z "$peer" ] || own=10.9.0.1
 	"$dir/rule-a" serve "$own" 7081 "$own" 7082 >"$dir/serve" 2>"$dir/err" &
-	servers=" $!"
+	echo $! >>"$dir/servers"
 	until_true grep -q ready "$dir/serve"
 	listens EOPNOTSUPP tcp
 	said "libsdp_preload: $conf:2: use sdp server * *:7081, but the kernel module af_sdp is not loaded (modprobe af_sdp)"
@@ -624,48 +643,48 @@ cases() { # USE EXPECTED
 install_sample() {
 	local to=$dir/root
 
-	make -s -C "$selftests/../userspace" O="$dir/build" DESTDIR="$to" PREFIX=/usr install
+	make -s -C "$selftests/../userspace" O="$tools" DESTDIR="$to" PREFIX=/usr install
 	cmp "$selftests/../packaging/sdp.conf" "$to/etc/sdp/sdp.conf"
 	echo "use tcp client * *:*" >"$to/etc/sdp/sdp.conf"
-	make -s -C "$selftests/../userspace" O="$dir/build" DESTDIR="$to" PREFIX=/usr install
+	make -s -C "$selftests/../userspace" O="$tools" DESTDIR="$to" PREFIX=/usr install
 	[ "$(cat "$to/etc/sdp/sdp.conf")" = "use tcp client * *:*" ] || why "overwritten"
 	"$to/usr/bin/sdp_run" --help >/dev/null
 }
 
 begin
 common_servers
-common=$servers
-servers=""
-check client.no_file no_file
-check client.by_port client_by_port
-check client.by_address client_by_address
-check client.by_program client_by_program
-check client.first_match_wins first_match_wins
-check client.host_names host_names
-check client.look_ups_are_left_alone look_ups_are_left_alone
-check client.same_socket_again again
-check file.default default_file
-check file.unreadable unreadable_file
-check file.wrong_lines wrong_lines
-check file.privileged_programs privileged
-check precedence precedence
-check server.kinds server_kinds
-check server.by_address server_by_address
-check server.by_program server_by_program
-check log.levels log_levels
-check log.file log_file
-check log.file_is_not_ours log_file_is_not_ours
-check log.syslog log_syslog
-check run.explain explain
-check run.explained_is_done explained_is_done
-check run.check_config check_config
-check install.sample install_sample
-servers=$common
+mv "$dir/servers" "$dir/common"
+: >"$dir/servers"
+run_case client.no_file no_file
+run_case client.by_port client_by_port
+run_case client.by_address client_by_address
+run_case client.by_program client_by_program
+run_case client.first_match_wins first_match_wins
+run_case client.host_names host_names
+run_case client.look_ups_are_left_alone look_ups_are_left_alone
+run_case client.same_socket_again again
+run_case file.default default_file
+run_case file.unreadable unreadable_file
+run_case file.wrong_lines wrong_lines
+run_case file.privileged_programs privileged
+run_case precedence precedence
+run_case server.kinds server_kinds
+run_case server.by_address server_by_address
+run_case server.by_program server_by_program
+run_case log.levels log_levels
+run_case log.file log_file
+run_case log.file_is_not_ours log_file_is_not_ours
+run_case log.syslog log_syslog
+run_case run.explain explain
+run_case run.explained_is_done explained_is_done
+run_case run.check_config check_config
+run_case install.sample install_sample
+mv "$dir/common" "$dir/servers"
 stop_servers
-check run.explain_without_module without_module explain
-check library.module_missing without_module module_missing
+run_case run.explain_without_module without_module explain
+run_case library.module_missing without_module module_missing
 for use in "both on" "sdp require" "tcp off"; do
 	# shellcheck disable=SC2086 # two words
-	check "library.cases.$use" cases $use
+	run_case "library.cases.$use" cases $use
 done
 finish
