@@ -84,7 +84,7 @@ listens() { # WORD...: what serve found
 goes() {
 	local want=$1 got
 
-	got=$("$run" "$dir/${4:-rule-a}" connect "$2" "$3" 2>"$dir/err") || true
+	got=$(limit 30 "$run" "$dir/${4:-rule-a}" connect "$2" "$3" 2>"$dir/err") || true
 	[ "$got" = "$want" ] || {
 		cat "$dir/err"
 		why "connect $2 $3 by ${4:-rule-a}: expected \"$want\", got \"$got\""
@@ -391,6 +391,12 @@ log_file() {
 	[ "$(stat -c %a "$file")" = 600 ] || why "others may read it"
 	goes "tcp tcp" "$peer4" 7001
 	[ "$(wc -l <"$file")" = 2 ] || why "not appended"
+	for now in 0 951782400 951868799 951868800 1709164800 1735689599 1735689600 4107542400; do
+		SDP_CLOCK=$now goes "tcp tcp" "$peer4" 7001
+		[ "$(tail -n 1 "$file" | cut -c1-20)" = "$(date -u -d @$now +%FT%TZ)" ] ||
+			{ tail -n 1 "$file"; why "that was $(date -u -d @$now)"; }
+		sed -i '$d' "$file"
+	done
 	# Of a path root takes the name.
 	rules "log min-level 7 destination file $dir/${file##*/}" "use tcp client * *:*"
 	goes "tcp tcp" "$peer4" 7001
@@ -415,8 +421,8 @@ log_file_is_not_ours() {
 
 	rm -rf $d "$dir/victim"
 	rules "log destination file sdp-rules-test.log" "wrong"
-	mkdir "$dir/victim"
-	chmod 777 "$dir/victim"
+	mkdir -m 700 "$dir/victim"
+	chown 1000 "$dir/victim"
 	ln -s "$dir/victim" $d
 	run="setpriv --reuid 1000 --clear-groups $run"
 	# shellcheck disable=SC2086 # a command

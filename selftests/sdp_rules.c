@@ -16,7 +16,8 @@
  * The library must not allocate in connect() and listen(): malloc() and its kin
  * are counted, and a call that used them prints "allocates".  Host names that
  * begin with "connecting." are looked up by a connection to $SDP_LOOKUP, which
- * is an ADDRESS PORT: the program says "lookup:" and how that went.
+ * is an ADDRESS PORT: the program says "lookup:" and how that went.  The time
+ * is that of SDP_CLOCK, in seconds, if it is set.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -27,6 +28,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "lib/sdptest.h"
 
@@ -53,6 +56,16 @@ void *realloc(void *p, size_t n)
 {
 	allocations++;
 	return __libc_realloc(p, n);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	const char *now = getenv("SDP_CLOCK");
+
+	if (!now)
+		return syscall(SYS_clock_gettime, clock, ts);
+	*ts = (struct timespec){ .tv_sec = atoll(now) };
+	return 0;
 }
 
 static void die(const char *what)
