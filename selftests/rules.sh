@@ -126,6 +126,10 @@ common_servers() {
 	listens sdp sdp sdp sdp sdp
 	serve "" 0.0.0.0 7011 0.0.0.0 7012
 	listens tcp tcp
+	# By TCP, so that the neighbours know each other: the very first packets
+	# of a connection over SDP may be lost to that, and then it falls back.
+	"$dir/rule-a" connect "$peer4" 7001 >/dev/null
+	"$dir/rule-a" connect "$peer6" 7004 >/dev/null
 }
 
 no_file() {
