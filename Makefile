@@ -38,6 +38,7 @@ uninstall:
 	rm -f $(DESTDIR)/lib/modules/$(KVER)/updates/af_sdp.ko
 	rm -f $(DESTDIR)$(PREFIX)/include/linux/sdp.h $(DESTDIR)$(PREFIX)/bin/sdp_run
 	rm -f $(DESTDIR)$(PREFIX)/bin/sdpstat $(DESTDIR)$(PREFIX)/lib/libsdp_preload.so
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/sdp.conf.5
 	$(if $(DESTDIR),,depmod $(KVER))
 
 demo check check-all bench:

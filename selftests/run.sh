@@ -5,7 +5,7 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, stream, preload, programs, capture, wire, module, fault
+# SUITE: socket, pair, stream, preload (and the rules), programs, capture, wire, module, fault
 # (default: all that the number of hosts and the kernel allow).  "full" moves gigabytes.
 # Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
@@ -88,7 +88,8 @@ for s in $suites; do
 	socket)		suite socket "$bin/sdp_socket" ;;
 	pair)		suite pair ./pair.sh ;;
 	stream)		suite stream ./stream.sh $stream_args ;;
-	preload)	suite preload ./preload.sh ;;
+	preload)	suite preload ./preload.sh
+			suite rules ./rules.sh ;;
 	programs)	suite programs ./programs.sh ;;
 	capture)	suite capture ./capture.sh ;;
 	wire)		suite wire ./wire.sh ;;

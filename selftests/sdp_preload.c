@@ -2,8 +2,9 @@
 /*
  * What libsdp_preload.so does to a program, seen from inside one: run it by
  * sdp_run, with SDP_PRELOAD unset, off and require, with the module and without
- * it; the cases know what to expect in each.  Sockets here are plain TCP
- * sockets, as in any program.
+ * it; the cases know what to expect in each.  Where rules have the same effect,
+ * SDP_EXPECT says which of the three it is.  Sockets here are plain TCP sockets,
+ * as in any program.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ static bool sdp;
 
 static void choose(unsigned int n)
 {
-	const char *mode = getenv("SDP_PRELOAD");
+	const char *mode = getenv("SDP_EXPECT") ?: getenv("SDP_PRELOAD");
 	int fd;
 
 	family = n ? AF_INET6 : AF_INET;

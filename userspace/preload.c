@@ -4,34 +4,46 @@
  *
  * An AF_SDP socket is a TCP socket with our object in its upper-layer-protocol
  * slot, so a program's own socket can be turned into one at the last moment: in
- * connect(), when the destination is known, and in listen().  These are the two
- * functions replaced here.  Each fills the slot with setsockopt(TCP_ULP) and
- * then calls the function it replaces; the descriptor, its options and its bind
- * stay the program's.  There is no second socket, no table of descriptors and
- * nothing to follow through dup(), fork() or exec().
+ * connect(), when the destination is known, and in listen(), when the local
+ * address is.  These are the two functions replaced here; bind() need not be,
+ * since listen() learns from getsockname() what it did, and an address that is
+ * bound without listening decides nothing.  Each fills the slot with
+ * setsockopt(TCP_ULP) and then calls the function it replaces; the descriptor,
+ * its options and its bind stay the program's.  There is no second socket, no
+ * table of descriptors and nothing to follow through dup(), fork() or exec().
  *
- * Where the slot cannot be filled the socket stays TCP, and so does, by the
- * module's doing, a connection that cannot go by SDP.  SDP_PRELOAD in the
- * environment changes that:
+ * What decides, in this order:
  *
- *   SDP_PRELOAD=off		nothing is touched
- *   SDP_PRELOAD=require	what would be TCP is an error instead: connect()
- *				fails (ENETUNREACH if the module is not there),
- *				listen() too (EOPNOTSUPP), and a listener resets
- *				plain TCP clients
+ *   1. What is not TCP, sockets that are connected or connecting or have another
+ *	upper-layer protocol, and 127.0.0.0/8 and ::1, which no RDMA device
+ *	reaches: never touched.
+ *   2. SDP_PRELOAD=off in the environment: nothing is touched, no rule is read.
+ *   3. The first rule of sdp.conf(5) that matches (rules.h).  "both" fills the
+ *	slot: where that fails the socket stays TCP, and so does, by the module's
+ *	doing, a connection that cannot go by SDP.  "sdp" fills it and clears
+ *	SDP_FALLBACK, so that what would be TCP is an error: connect() fails
+ *	(ENETUNREACH if the module is not there), listen() too (EOPNOTSUPP), and
+ *	a listener resets plain TCP clients.  "tcp" leaves the socket alone.
+ *	If no rule matches, or there are no rules, it is "both".
+ *   4. SDP_PRELOAD=require makes "sdp" of every "both".  "tcp" stays: what is
+ *	written down as an exception is one.
  *
- * Never touched: what is not TCP, sockets that are connected or connecting or
- * have another upper-layer protocol, and 127.0.0.0/8 and ::1, which no RDMA
- * device reaches; this holds for "require" too.
+ * A slot that is filled already (a program that did so itself, or one that uses
+ * its socket for another destination after a failed connect()) stays filled;
+ * "both" does not take an SDP_FALLBACK of 0 back, "tcp" does not empty the slot.
  *
  * connect() and listen() are async-signal-safe and are called between vfork()
- * and exec(), so nothing here locks or allocates once the constructor has run.
+ * and exec(), so nothing here locks or allocates once the constructor has run:
+ * that reads the rules and looks their host names up, once for the life of the
+ * process and its forks; exec() reads them anew.  The look-ups call connect()
+ * themselves: until the rules are there, every socket is left alone.
+ *
+ * Programs that gained privileges do not listen to the environment.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +55,9 @@
 #include <unistd.h>
 
 #include <linux/sdp.h>
+
+#include "preload_log.h"
+#include "rules.h"
 
 /*
  * The two replacements go by names of their own in C, since the C library
@@ -56,39 +71,32 @@ int preload_listen(int fd, int backlog)
 /* The kernel takes an IPv6 address without its scope id (RFC 2133). */
 #define SIN6_LEN_MIN	offsetof(struct sockaddr_in6, sin6_scope_id)
 
-enum mode { MODE_UNSET, MODE_ON, MODE_OFF, MODE_REQUIRE };
-
 enum outcome {
 	UNTOUCHED,	/* none of our business, or TCP will do */
 	ATTACHED,
-	MISSING,	/* required, and the module is not there */
-	IMPOSSIBLE,	/* required, and the socket cannot have it */
+	ALREADY,	/* was attached before */
+	MISSING,	/* SDP or an error, and the module is not there */
+	IMPOSSIBLE,	/* SDP or an error, and the socket cannot have it */
 };
 
 typedef int (*connect_fn)(int fd, const struct sockaddr *addr, socklen_t len);
 typedef int (*listen_fn)(int fd, int backlog);
 
-static _Atomic enum mode preload_mode;
 static _Atomic connect_fn next_connect;
 static _Atomic listen_fn next_listen;
-static atomic_flag told = ATOMIC_FLAG_INIT;
 
-static enum mode mode(void)
-{
-	enum mode m = atomic_load(&preload_mode);
-	const char *word;
+/* Written by start() alone, read once the phase is READY. */
+static struct {
+	bool off, require;
+	struct rules *rules;		/* or NULL */
+	const char *path;		/* of the rules */
+	const char *program;		/* name without path */
+	struct message problem;		/* why the file is not read, or empty */
+} self;
 
-	if (m != MODE_UNSET)
-		return m;
-	word = getenv("SDP_PRELOAD");
-	m = MODE_ON;
-	if (word && !strcmp(word, "off"))
-		m = MODE_OFF;
-	else if (word && !strcmp(word, "require"))
-		m = MODE_REQUIRE;
-	atomic_store(&preload_mode, m);
-	return m;
-}
+enum { NEW, BUSY, READY };
+
+static atomic_int phase = NEW;
 
 /*
  * The next definition after this library: the C library's, or that of another
@@ -116,23 +124,78 @@ static listen_fn real_listen(void)
 	return fn;
 }
 
+static void read_rules(void)
+{
+	struct message *m = &self.problem;
+	const char *variable, *path = rules_path(&variable);
+	int err;
+
+	/* The program may change its environment. */
+	self.path = strdup(path);
+	if (!self.path)
+		self.path = "sdp.conf";
+	err = rules_read(path, &self.rules);
+	if (!err) {
+		log_init(&self.rules->log, self.program);
+		if (!rules_resolve(self.rules, self.program))
+			err = -ENOMEM;
+	}
+	/* The usual file need not be there. */
+	if (!err || (!variable && (err == -ENOENT || err == -ENOTDIR)))
+		return;
+	if (variable) {
+		log_str(m, variable);
+		log_str(m, "=");
+	}
+	log_str(m, self.path);
+	log_str(m, ": ");
+	log_str(m, err == -EINVAL ? "not a regular file" : strerror(-err));
+	log_str(m, self.rules ? ": host names are left out" :
+				": going on without rules");
+}
+
 /*
+ * Called by the constructor; by connect() or listen() if another library's
+ * constructor is earlier.  Whoever comes while it is at work finds BUSY.
+ *
  * Opening a socket of protocol IPPROTO_SDP loads the module for any user, which
  * TCP_ULP does for privileged ones only.
  */
-static __attribute__((constructor)) void preload_init(void)
+static __attribute__((constructor)) void start(void)
 {
+	const char *word;
 	int err = errno;
+	int old = NEW;
 	int fd;
 
+	if (!atomic_compare_exchange_strong(&phase, &old, BUSY))
+		return;
 	real_connect();
 	real_listen();
-	if (mode() != MODE_OFF) {
+	word = secure_getenv("SDP_PRELOAD");
+	self.off = word && !strcmp(word, "off");
+	self.require = word && !strcmp(word, "require");
+	if (!self.off) {
+		self.program = strdup(program_invocation_short_name);
+		if (!self.program)
+			self.program = "";
+		log_init(&(struct rules_log){ .min_level = RULES_LEVEL_ERROR },
+			 self.program);
+		read_rules();
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SDP);
 		if (fd >= 0)
 			close(fd);
 	}
+	atomic_store(&phase, READY);
 	errno = err;
+}
+
+/* Whether sockets are to be looked at. */
+static bool awake(void)
+{
+	if (atomic_load(&phase) == NEW)
+		start();
+	return atomic_load(&phase) == READY && !self.off;
 }
 
 /*
@@ -146,38 +209,30 @@ static bool readable(const void *p)
 		      errno == EFAULT);
 }
 
-static bool is_loopback4(in_addr_t addr)
+/* Whether an RDMA device may lead to @addr, which becomes @end. */
+static bool is_remote(struct rules_end *end, const struct sockaddr *addr,
+		      socklen_t len)
 {
-	/* 0.0.0.0 as destination is this host by way of the loopback. */
-	return ntohl(addr) >> 24 == IN_LOOPBACKNET || addr == INADDR_ANY;
+	if (len < sizeof(struct sockaddr_in) ||
+	    len > sizeof(struct sockaddr_storage) || !readable(addr))
+		return false;
+	if (addr->sa_family == AF_INET6 &&
+	    (len < SIN6_LEN_MIN ||
+	     !readable((const char *)addr + SIN6_LEN_MIN - 8)))
+		return false;
+	return rules_end(end, addr) &&
+	       !rules_is_local(RULES_CLIENT, &end->addr);
 }
 
-static bool is_loopback6(const struct in6_addr *addr)
+/* Whether others than this host's own TCP reach what @fd is bound to. */
+static bool is_served(struct rules_end *end, int fd)
 {
-	in_addr_t v4;
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
 
-	if (IN6_IS_ADDR_V4MAPPED(addr)) {
-		memcpy(&v4, &addr->s6_addr[12], sizeof(v4));
-		return is_loopback4(v4);
-	}
-	return IN6_IS_ADDR_LOOPBACK(addr) || IN6_IS_ADDR_UNSPECIFIED(addr);
-}
-
-/* Whether an RDMA device may lead to @addr. */
-static bool is_remote(const struct sockaddr *addr, socklen_t len)
-{
-	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
-	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
-
-	if (len < sizeof(*sin) || len > sizeof(struct sockaddr_storage) ||
-	    !readable(addr))
-		return false;
-	if (addr->sa_family == AF_INET)
-		return !is_loopback4(sin->sin_addr.s_addr);
-	if (addr->sa_family != AF_INET6 || len < SIN6_LEN_MIN ||
-	    !readable((const char *)addr + SIN6_LEN_MIN - 8))
-		return false;
-	return !is_loopback6(&sin6->sin6_addr);
+	return !getsockname(fd, (struct sockaddr *)&ss, &len) &&
+	       rules_end(end, (struct sockaddr *)&ss) &&
+	       !rules_is_local(RULES_SERVER, &end->addr);
 }
 
 static bool is_tcp(int fd)
@@ -209,24 +264,23 @@ static bool is_fresh(int fd)
 	       info.tcpi_state == TCP_CLOSE;
 }
 
-static enum outcome attach(int fd)
+/* @must: SDP or an error. */
+static enum outcome attach(int fd, bool must)
 {
 	int no = 0;
 	int err;
 
-	if (!is_tcp(fd))
-		return UNTOUCHED;
 	err = setsockopt(fd, SOL_TCP, TCP_ULP, SDP_ULP_NAME,
 			 strlen(SDP_ULP_NAME)) ? errno : 0;
 	if (!err || (err == EEXIST && is_sdp(fd))) {
 		/* EISCONN: connecting already, and not for the first time */
-		if (mode() == MODE_REQUIRE &&
+		if (must &&
 		    setsockopt(fd, SOL_SDP, SDP_FALLBACK, &no, sizeof(no)) &&
 		    errno != EISCONN)
 			return IMPOSSIBLE;
-		return ATTACHED;
+		return err ? ALREADY : ATTACHED;
 	}
-	if (mode() != MODE_REQUIRE)
+	if (!must)
 		return UNTOUCHED;
 
 	switch (err) {
@@ -242,71 +296,173 @@ static enum outcome attach(int fd)
 	}
 }
 
-static void tell(enum outcome why)
-{
-	static const char missing[] =
-		"libsdp_preload: SDP_PRELOAD=require, but the kernel module af_sdp is not loaded (modprobe af_sdp)\n";
-	static const char impossible[] =
-		"libsdp_preload: SDP_PRELOAD=require, but a socket of this program cannot be an SDP socket\n";
-	const char *text = why == MISSING ? missing : impossible;
-	ssize_t n;
+/* ------------------------------------------------------------------- messages */
 
-	/* A daemon that closed its standard error may have a connection there. */
-	if (atomic_flag_test_and_set(&told) || is_tcp(STDERR_FILENO))
-		return;
-	n = write(STDERR_FILENO, text, strlen(text));
-	(void)n;
+/* More errors than this are for sdp_run --check-config. */
+#define ERRORS_SAID	10
+
+static void log_place(struct message *m, unsigned int line)
+{
+	log_str(m, self.path);
+	log_str(m, ":");
+	log_number(m, line);
 }
+
+static void say_note(const struct rules_note *note)
+{
+	struct message m = { };
+
+	log_place(&m, note->line);
+	log_str(&m, ":");
+	log_number(&m, note->column);
+	log_str(&m, ": ");
+	log_str(&m, note->text);
+	log_send(note->error ? RULES_LEVEL_ERROR : RULES_LEVEL_WARNING, &m);
+}
+
+/*
+ * What is wrong with the rules, once, and when they matter for the first time:
+ * programs that open no connection have nothing to say.
+ */
+static void say_problems(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct message m = self.problem;
+	const struct rules *rules = self.rules;
+	size_t i, errors = 0;
+
+	if (atomic_flag_test_and_set(&said))
+		return;
+	if (m.len)
+		log_send(RULES_LEVEL_ERROR, &m);
+	for (i = 0; rules && i < rules->nr_notes; i++) {
+		if (rules->note[i].error && errors++ >= ERRORS_SAID)
+			continue;
+		say_note(&rules->note[i]);
+	}
+	if (errors <= ERRORS_SAID)
+		return;
+	m.len = 0;
+	log_str(&m, self.path);
+	log_str(&m, ": more errors, ");
+	log_number(&m, errors);
+	log_str(&m, " in all: sdp_run --check-config shows them");
+	log_send(RULES_LEVEL_ERROR, &m);
+}
+
+static void log_call(struct message *m, enum rules_role role,
+		     const struct rules_end *end)
+{
+	log_str(m, role == RULES_CLIENT ? "connect " : "listen ");
+	log_end(m, end);
+	log_str(m, ": ");
+}
+
+/* For who debugs his rules: each one that was asked. */
+static void say_search(enum rules_role role, const struct rules_end *end)
+{
+	enum rules_miss miss;
+	struct message m;
+	size_t i;
+
+	for (i = 0; self.rules && i < self.rules->nr_rules; i++) {
+		const struct rule *rule = &self.rules->rule[i];
+
+		miss = rules_miss(rule, role, self.program, end);
+		m.len = 0;
+		log_call(&m, role, end);
+		log_place(&m, rule->line);
+		log_str(&m, ": ");
+		log_str(&m, rules_miss_why(miss));
+		log_str(&m, ": ");
+		log_str(&m, rule->text);
+		log_send(miss ? RULES_LEVEL_MISS : RULES_LEVEL_HIT, &m);
+		if (!miss)
+			break;
+	}
+}
+
+static void say_use(enum rules_role role, const struct rules_end *end,
+		    enum rules_use use, const struct rule *rule,
+		    enum outcome out)
+{
+	struct message m = { };
+
+	log_call(&m, role, end);
+	log_str(&m, rules_use_word(use));
+	if (use != RULES_TCP && out == UNTOUCHED)
+		log_str(&m, ", and it is tcp: the module is not loaded or the socket not suitable");
+	if (rule) {
+		log_str(&m, ", by ");
+		log_place(&m, rule->line);
+	} else {
+		log_str(&m, ", by no rule");
+	}
+	log_send(RULES_LEVEL_USE, &m);
+}
+
+/* Once: a program may try for hours. */
+static void say_failure(const struct rule *rule, enum outcome out)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct message m = { };
+
+	if (atomic_flag_test_and_set(&said))
+		return;
+	if (rule && rule->use == RULES_SDP) {
+		log_place(&m, rule->line);
+		log_str(&m, ": ");
+		log_str(&m, rule->text);
+	} else {
+		log_str(&m, "SDP_PRELOAD=require");
+	}
+	log_str(&m, out == MISSING ?
+		", but the kernel module af_sdp is not loaded (modprobe af_sdp)" :
+		", but a socket of this program cannot be an SDP socket");
+	log_send(RULES_LEVEL_ERROR, &m);
+}
+
+/* ------------------------------------------------------------------ the calls */
 
 /* True if the function replaced may be called; else errno is @fail. */
-static bool prepare(int fd, int fail)
+static bool prepare(int fd, enum rules_role role, const struct rules_end *end,
+		    int fail)
 {
-	int err = errno;
-	enum outcome out = attach(fd);
+	enum outcome out = UNTOUCHED;
+	const struct rule *rule;
+	enum rules_use use;
 
-	if (out == MISSING || out == IMPOSSIBLE) {
-		tell(out);
-		errno = fail;
-		return false;
-	}
-	errno = err;
-	return true;
-}
-
-/* Whether @fd is bound to an address that only this host's own TCP reaches. */
-static bool listens_locally(int fd)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-
-	if (getsockname(fd, (struct sockaddr *)&ss, &len))
+	if (!is_tcp(fd))
 		return true;
-	if (ss.ss_family == AF_INET) {
-		struct sockaddr_in *sin = (struct sockaddr_in *)&ss;
-
-		return sin->sin_addr.s_addr != INADDR_ANY &&
-		       is_loopback4(sin->sin_addr.s_addr);
+	say_problems();
+	use = rules_decide(self.rules, self.require, role, self.program, end,
+			   &rule);
+	if (use != RULES_TCP)
+		out = attach(fd, use == RULES_SDP);
+	if (log_wants(RULES_LEVEL_USE) && out != ALREADY &&
+	    (out != UNTOUCHED || is_fresh(fd))) {
+		if (log_wants(RULES_LEVEL_HIT))
+			say_search(role, end);
+		say_use(role, end, use, rule, out);
 	}
-	if (ss.ss_family == AF_INET6) {
-		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&ss;
-
-		return !IN6_IS_ADDR_UNSPECIFIED(&sin6->sin6_addr) &&
-		       is_loopback6(&sin6->sin6_addr);
-	}
-	return true;
+	if (out != MISSING && out != IMPOSSIBLE)
+		return true;
+	say_failure(rule, out);
+	errno = fail;
+	return false;
 }
 
 int preload_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	connect_fn real = real_connect();
+	struct rules_end end;
 	int err = errno;
-	bool ours;
 
-	if (mode() != MODE_OFF) {
-		ours = is_remote(addr, len);
-		errno = err;
-		if (ours && !prepare(fd, ENETUNREACH))
+	if (awake()) {
+		if (is_remote(&end, addr, len) &&
+		    !prepare(fd, RULES_CLIENT, &end, ENETUNREACH))
 			return -1;
+		errno = err;
 	}
 	if (!real)
 		return syscall(SYS_connect, fd, addr, len);
@@ -316,14 +472,14 @@ int preload_connect(int fd, const struct sockaddr *addr, socklen_t len)
 int preload_listen(int fd, int backlog)
 {
 	listen_fn real = real_listen();
+	struct rules_end end;
 	int err = errno;
-	bool ours;
 
-	if (mode() != MODE_OFF) {
-		ours = !listens_locally(fd);
-		errno = err;
-		if (ours && !prepare(fd, EOPNOTSUPP))
+	if (awake()) {
+		if (is_served(&end, fd) &&
+		    !prepare(fd, RULES_SERVER, &end, EOPNOTSUPP))
 			return -1;
+		errno = err;
 	}
 	if (!real)
 		return syscall(SYS_listen, fd, backlog);

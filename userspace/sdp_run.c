@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * sdp_run: start a program with libsdp_preload.so, and say beforehand what will
- * keep the library from reaching it.  Sets the environment and execs, no more:
- * the exit status is the program's.  What sdp_run itself has to report is 125,
+ * keep the library from reaching it.  Sets the environment and execs, no more;
+ * the rules are the library's to read, explain.c only tells what they say.  The
+ * exit status is the program's.  What sdp_run itself has to report is 125,
  * a program that cannot be run 126, one that is not found 127, as with env(1).
  */
 #include <elf.h>
@@ -23,6 +24,8 @@
 
 #include <linux/sdp.h>
 
+#include "explain.h"
+
 #define LIBRARY "libsdp_preload.so"
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -40,18 +43,31 @@ enum {
 
 static const char usage[] =
 "Usage: sdp_run [--require] PROGRAM [ARGUMENT]...\n"
+"       sdp_run [--require] --explain [client|server] ADDRESS:PORT [PROGRAM]\n"
+"       sdp_run --check-config [FILE]\n"
 "Run PROGRAM with its TCP connections carried by SDP over RDMA where that is\n"
-"possible, and by TCP where it is not.\n"
+"possible, and by TCP where it is not, as far as the rules of " SDP_CONFIG "\n"
+"have nothing else.\n"
 "\n"
-"  --require   an error instead of TCP (but 127.0.0.0/8 and ::1 stay TCP)\n"
-"  --help      this text\n"
-"  --version   the version\n"
+"  --require       an error instead of TCP\n"
+"  --explain       which rule decides on a connection to ADDRESS:PORT, or on\n"
+"                  listening there, and why\n"
+"  --check-config  look for errors in the rules\n"
+"  --help          this text\n"
+"  --version       the version\n"
 "\n"
-"SDP_PRELOAD=off in the environment leaves everything to TCP.  SDP_PRELOAD_LIB\n"
-"names the library if it is neither beside sdp_run nor in ../lib nor in\n"
-SDP_LIBDIR ".\n"
+"What decides, the first of these that applies:\n"
+"  127.0.0.0/8 and ::1 stay TCP;\n"
+"  SDP_PRELOAD=off in the environment: everything stays TCP;\n"
+"  a rule \"use tcp\": TCP;\n"
+"  --require, which is SDP_PRELOAD=require, or a rule \"use sdp\": SDP or an error;\n"
+"  a rule \"use both\", or no rule: SDP, and TCP where that is not possible.\n"
+"SDP_CONFIG_FILE names another file of rules.\n"
+"\n"
+"SDP_PRELOAD_LIB names the library if it is neither beside sdp_run nor in ../lib\n"
+"nor in " SDP_LIBDIR ".\n"
 "The exit status is PROGRAM's; 125: sdp_run failed, 126: PROGRAM cannot be run,\n"
-"127: PROGRAM was not found.\n";
+"127: PROGRAM was not found.  --check-config ends with 1 if there are errors.\n";
 
 static void __attribute__((format(printf, 1, 2))) note(const char *fmt, ...)
 {
@@ -257,12 +273,14 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "require", no_argument, NULL, 'r' },
+		{ "explain", no_argument, NULL, 'e' },
+		{ "check-config", no_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ }
 	};
 	char lib[PATH_MAX], path[PATH_MAX];
-	bool require = false;
+	bool require = false, tell = false, check = false;
 	const char *env;
 	int c, ret;
 
@@ -270,6 +288,12 @@ int main(int argc, char **argv)
 		switch (c) {
 		case 'r':
 			require = true;
+			break;
+		case 'e':
+			tell = true;
+			break;
+		case 'c':
+			check = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -283,6 +307,17 @@ int main(int argc, char **argv)
 		}
 	}
 	argv += optind;
+	if (require)
+		setenv("SDP_PRELOAD", "require", 1);
+	if (tell)
+		return explain(argv);
+	if (check) {
+		if (argv[0] && argv[1]) {
+			note("--check-config takes one file");
+			return EXIT_OWN;
+		}
+		return check_config(argv[0]);
+	}
 	if (!argv[0]) {
 		fputs(usage, stderr);
 		return EXIT_OWN;
@@ -297,8 +332,6 @@ int main(int argc, char **argv)
 		note("%s: the dynamic linker takes no path with a colon or a blank", lib);
 		return EXIT_OWN;
 	}
-	if (require)
-		setenv("SDP_PRELOAD", "require", 1);
 	env = getenv("SDP_PRELOAD");
 	if (env && strcmp(env, "off") && strcmp(env, "require") && *env)
 		note("warning: SDP_PRELOAD=%s is neither off nor require: ignored", env);
