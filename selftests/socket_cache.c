@@ -79,6 +79,10 @@ static int counted_(const struct counts *was, int refused, int cached,
 {
 	struct counts now = counts();
 
+	ktap_note("since then: %llu fell back: %llu refused, %llu cached, %llu learning; %llu tried",
+		  now.fallback - was->fallback, now.refused - was->refused,
+		  now.cached - was->cached, now.learning - was->learning,
+		  now.fail - was->fail);
 	EQ(refused, now.refused - was->refused);
 	EQ(cached, now.cached - was->cached);
 	EQ(learning, now.learning - was->learning);
