@@ -17,6 +17,7 @@ enum { BENCH_MAX = 1 << 20 };	/* bytes of one send */
 struct transport {
 	const char *name;
 	bool can_idle;		/* many connections at once may be held */
+	bool can_connect;	/* the cost of a connection may be measured */
 	bool stays_open;	/* close() hangs unless the other side reads */
 	void *(*listen)(int port);
 	void *(*accept)(void *listener);
@@ -32,7 +33,8 @@ struct transport {
 	uint64_t (*memory)(void *conn);
 };
 
-extern const struct transport over_tcp, over_sdp, over_rsockets, over_verbs, over_unix;
+extern const struct transport over_tcp, over_sdp, over_fallback, over_rsockets, over_verbs,
+	over_unix;
 
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
 

@@ -7,7 +7,7 @@ set -u
 where=$1
 shift
 bench=$(cd "$(dirname "$0")/../.." && pwd)/build/selftests/sdp_bench
-over=tcp,sdp,rsockets,verbs
+over=tcp,sdp,fallback,rsockets,verbs
 case $where in
 two)	server=h2 ;;
 one)	server=h1 over=$over,unix ;;

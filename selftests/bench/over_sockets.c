@@ -51,6 +51,21 @@ static const struct calls sdp_calls = {
 	.name = "sdp", .family = AF_INET, .protocol = IPPROTO_SDP, SYSTEM_CALLS
 };
 
+/* A socket that would go by SDP, to a listener that is TCP's alone. */
+static int fallback_connect_call(int fd, const struct sockaddr *a, socklen_t n)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "sdp", 3))
+		die("fallback: TCP_ULP: %s", strerror(errno));
+	return connect(fd, a, n);
+}
+
+static const struct calls fallback_calls = {
+	.name = "fallback", .family = AF_INET,
+	.socket = socket, .bind = sys_bind, .listen = listen, .accept = sys_accept,
+	.connect = fallback_connect_call, .setsockopt = setsockopt, .send = send,
+	.recv = recv, .close = close,
+};
+
 static const struct calls unix_calls = { .name = "unix", .family = AF_UNIX, SYSTEM_CALLS };
 
 static const struct calls rsocket_calls = {
@@ -217,12 +232,18 @@ static uint64_t sdp_memory(void *conn)
 
 LISTEN_AND_CONNECT(tcp)
 LISTEN_AND_CONNECT(sdp)
+LISTEN_AND_CONNECT(fallback)
 LISTEN_AND_CONNECT(unix)
 LISTEN_AND_CONNECT(rsocket)
 
-const struct transport over_tcp = { .name = "tcp", SOCKET_OPS(tcp) };
-const struct transport over_sdp = { .name = "sdp", SOCKET_OPS(sdp), .memory = sdp_memory };
-const struct transport over_unix = { .name = "unix", SOCKET_OPS(unix) };
+const struct transport over_tcp = { .name = "tcp", .can_connect = true, SOCKET_OPS(tcp) };
+const struct transport over_sdp = {
+	.name = "sdp", .can_connect = true, SOCKET_OPS(sdp), .memory = sdp_memory
+};
+const struct transport over_fallback = {
+	.name = "fallback", .can_connect = true, SOCKET_OPS(fallback)
+};
+const struct transport over_unix = { .name = "unix", .can_connect = true, SOCKET_OPS(unix) };
 const struct transport over_rsockets = {
-	.name = "rsockets", .stays_open = true, SOCKET_OPS(rsocket)
+	.name = "rsockets", .can_connect = true, .stays_open = true, SOCKET_OPS(rsocket)
 };

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a transport costs, beside its peers: SDP, TCP, rsockets, raw verbs
- * (SENDs, event mode) and AF_UNIX, interleaved in one process.
+ * (SENDs, event mode), what fell back, and AF_UNIX, interleaved in one process.
  *
  *	h2: sdp_bench --serve
  *	h1: sdp_bench --host ADDRESS [OPTION...]
  *
  * Two shapes.  Ping-pong: @size bytes there and back, both ends asleep in
  * between.  Stream: @total bytes in writes of @size, read with buffers of
- * @size, and one byte back when all has come.  A figure is the median of
+ * @size, and one byte back when all has come.  A third one with --connect:
+ * connections that the server closes as soon as it has accepted them.  "fallback"
+ * is TCP by way of SDP: a socket that would go by SDP to a listener that is plain
+ * TCP's.  A figure is the median of
  * --rounds measurements, with the least and the greatest; in each round every
  * transport has its turn, so that a busy moment of the machine meets all.
  *
@@ -36,9 +39,10 @@
 static const char usage[] =
 "Usage: sdp_bench --serve | --host ADDRESS [OPTION]...\n"
 "  --port N       first of the ports used (default: 9900)\n"
-"  --over LIST    of tcp,sdp,rsockets,verbs,unix (default: tcp,sdp,rsockets,verbs)\n"
+"  --over LIST    of tcp,sdp,fallback,rsockets,verbs,unix (default: tcp,sdp,rsockets,verbs)\n"
 "  --ping LIST    sizes of ping-pong, with k, m; none (default: 1,64,1k,64k)\n"
 "  --stream LIST  sizes of writes in a stream (default: 64k,1m)\n"
+"  --connect      measure connections too\n"
 "  --rounds N     default 7\n"
 "  --ms N         how long one measurement should take (default: 150)\n"
 "  --insn NS      count instructions, each of NS nanoseconds of the clock\n"
@@ -68,6 +72,7 @@ static struct {
 	int ms;
 	int insn;
 	int idle;
+	bool connect;
 	bool tsv;
 	uint32_t ping[MAX_SIZES], stream[MAX_SIZES];
 	int npings, nstreams;
@@ -99,18 +104,18 @@ static int64_t now(void)
 
 /* ---------------------------------------------------------------- transports */
 
-/* Ports: control, then for each transport one that serves and one that holds. */
-enum { PORT_CONTROL = 0, PORT_SERVE = 1, PORT_HOLD = 2 };
+/* Ports: control, then for each transport one that serves, holds, closes. */
+enum { PORT_CONTROL = 0, PORT_SERVE = 1, PORT_HOLD = 2, PORT_CLOSE = 3, PORTS = 3 };
 
 static const struct transport *const transports[] = {
-	&over_tcp, &over_sdp, &over_rsockets, &over_verbs, &over_unix,
+	&over_tcp, &over_sdp, &over_fallback, &over_rsockets, &over_verbs, &over_unix,
 };
 
 enum { NTRANSPORTS = sizeof(transports) / sizeof(transports[0]) };
 
 static int port_of(int transport, int what)
 {
-	return opt.port + 2 * transport + what;
+	return opt.port + PORTS * transport + what;
 }
 
 static void recv_stream(const struct transport *t, void *c, uint32_t size, uint64_t total)
@@ -270,23 +275,36 @@ static void *hold_transport(void *arg)
 	return NULL;
 }
 
+static void *close_transport(void *arg)
+{
+	struct serving *s = arg;
+
+	for (;;)
+		s->t->close(s->t->accept(s->listener));
+	return NULL;
+}
+
 static void serve(const bool *chosen)
 {
+	static void *(*const does[])(void *) = {
+		[PORT_SERVE] = serve_transport, [PORT_HOLD] = hold_transport,
+		[PORT_CLOSE] = close_transport,
+	};
 	pthread_t thread;
 	int i, what;
 
 	for (i = 0; i < NTRANSPORTS; i++) {
 		pthread_mutex_init(&held[i].lock, NULL);
-		for (what = PORT_SERVE; what <= PORT_HOLD && chosen[i]; what++) {
+		for (what = PORT_SERVE; what <= PORT_CLOSE && chosen[i]; what++) {
 			struct serving *s = calloc(1, sizeof(*s));
 
-			if (what == PORT_HOLD && !transports[i]->can_idle)
+			if ((what == PORT_HOLD && !transports[i]->can_idle) ||
+			    (what == PORT_CLOSE && !transports[i]->can_connect))
 				continue;
 			s->t = transports[i];
 			s->index = i;
 			s->listener = s->t->listen(port_of(i, what));
-			if (pthread_create(&thread, NULL, what == PORT_SERVE ?
-					   serve_transport : hold_transport, s))
+			if (pthread_create(&thread, NULL, does[what], s))
 				die("no thread");
 		}
 	}
@@ -336,6 +354,22 @@ static int64_t run_stream(const struct transport *t, void *c, uint32_t size, uin
 	return now() - start;
 }
 
+static int64_t run_connect(int transport, uint64_t count)
+{
+	const struct transport *t = transports[transport];
+	int64_t start = now();
+	uint64_t i;
+	void *c;
+
+	for (i = 0; i < count; i++) {
+		c = t->connect(opt.host, port_of(transport, PORT_CLOSE));
+		if (t->recv_some(c, 1))
+			die("%s: bytes came", t->name);
+		t->close(c);
+	}
+	return now() - start;
+}
+
 /* One bare copy in the kernel, the pinning of a page with it: what a copy path adds to. */
 static int64_t run_copy(uint32_t size, uint64_t total)
 {
@@ -357,7 +391,7 @@ static int64_t run_copy(uint32_t size, uint64_t total)
 }
 
 struct job {
-	bool stream, copy;
+	bool stream, copy, connect;
 	uint32_t size;
 	uint64_t count[NTRANSPORTS + 1];		/* round trips or bytes */
 	double figure[NTRANSPORTS + 1][MAX_ROUNDS];	/* ns a round trip, ns a byte */
@@ -369,6 +403,8 @@ static double measure(struct job *j, int t, void *c)
 
 	if (j->copy)
 		return (double)run_copy(j->size, count) / count;
+	if (j->connect)
+		return (double)run_connect(t, count) / count;
 	if (j->stream)
 		return (double)run_stream(transports[t], c, j->size, count) / count;
 	return (double)run_ping(transports[t], c, j->size, count) / count;
@@ -422,6 +458,13 @@ static double scaled(const struct job *j, double ns)
 	return j->stream ? 1e9 / ns / (1 << 20) : ns / 1000;
 }
 
+static bool left_out(const struct job *j, const bool *chosen, int t)
+{
+	if (t == NTRANSPORTS)
+		return !j->copy;
+	return !chosen[t] || j->copy || (j->connect && !transports[t]->can_connect);
+}
+
 static void report(struct job *j, const bool *chosen)
 {
 	double med[NTRANSPORTS + 1], verbs = 0, tcp = 0;
@@ -429,13 +472,18 @@ static void report(struct job *j, const bool *chosen)
 	int i, last = opt.rounds - 1;
 
 	if (opt.insn)
-		unit = j->stream || j->copy ? "million instructions a GiB" : "thousand instructions a round trip";
+		unit = j->stream || j->copy ? "million instructions a GiB" :
+		       j->connect ? "thousand instructions a connection" :
+				    "thousand instructions a round trip";
 	else
-		unit = j->stream ? "MiB/s" : "us a round trip";
-	printf("\n%s of %s: %s\n", j->copy ? "one kernel copy" : j->stream ? "stream" : "ping-pong",
-	       size_text(j->size), unit);
+		unit = j->stream ? "MiB/s" : j->connect ? "us a connection" : "us a round trip";
+	if (j->connect)
+		printf("\nconnection: %s\n", unit);
+	else
+		printf("\n%s of %s: %s\n", j->copy ? "one kernel copy" :
+		       j->stream ? "stream" : "ping-pong", size_text(j->size), unit);
 	for (i = 0; i <= NTRANSPORTS; i++) {
-		if (i < NTRANSPORTS ? !chosen[i] || j->copy : !j->copy)
+		if (left_out(j, chosen, i))
 			continue;
 		qsort(j->figure[i], opt.rounds, sizeof(double), by_value);
 		med[i] = j->figure[i][opt.rounds / 2];
@@ -450,7 +498,7 @@ static void report(struct job *j, const bool *chosen)
 		const char *name = i < NTRANSPORTS ? transports[i]->name : "copy";
 		double lo, hi;
 
-		if (i < NTRANSPORTS ? !chosen[i] || j->copy : !j->copy)
+		if (left_out(j, chosen, i))
 			continue;
 		lo = scaled(j, j->figure[i][0]);
 		hi = scaled(j, j->figure[i][last]);
@@ -469,7 +517,8 @@ static void report(struct job *j, const bool *chosen)
 		putchar('\n');
 		if (opt.tsv)
 			printf("@\t%s\t%u\t%s\t%s\t%.3f\t%.3f\t%.3f\n",
-				j->copy ? "copy" : j->stream ? "stream" : "ping", j->size,
+				j->copy ? "copy" : j->connect ? "connect" :
+				j->stream ? "stream" : "ping", j->size,
 				name, unit, scaled(j, med[i]), lo, hi);
 	}
 }
@@ -489,7 +538,7 @@ static double idle_seconds(void)
 
 static void compare(const bool *chosen)
 {
-	int njobs = opt.npings + opt.nstreams + !!opt.insn, i, t, r;
+	int njobs = opt.npings + opt.nstreams + opt.connect + !!opt.insn, i, t, r;
 	struct job *jobs = calloc(njobs, sizeof(*jobs));
 	void *conns[NTRANSPORTS] = {};
 	double idle, load[3];
@@ -501,6 +550,8 @@ static void compare(const bool *chosen)
 		jobs[opt.npings + i].stream = true;
 		jobs[opt.npings + i].size = opt.stream[i];
 	}
+	if (opt.connect)
+		jobs[opt.npings + opt.nstreams].connect = true;
 	if (opt.insn) {
 		jobs[njobs - 1].copy = true;
 		jobs[njobs - 1].size = 64 << 10;
@@ -511,8 +562,8 @@ static void compare(const bool *chosen)
 	for (i = 0; i < njobs; i++) {
 		if (jobs[i].copy)
 			calibrate(&jobs[i], NTRANSPORTS, NULL);
-		for (t = 0; t < NTRANSPORTS && !jobs[i].copy; t++)
-			if (chosen[t])
+		for (t = 0; t < NTRANSPORTS; t++)
+			if (!left_out(&jobs[i], chosen, t))
 				calibrate(&jobs[i], t, conns[t]);
 	}
 	idle = idle_seconds();
@@ -522,8 +573,8 @@ static void compare(const bool *chosen)
 			if (jobs[i].copy)
 				jobs[i].figure[NTRANSPORTS][r] =
 					measure(&jobs[i], NTRANSPORTS, NULL);
-			for (t = 0; t < NTRANSPORTS && !jobs[i].copy; t++)
-				if (chosen[t])
+			for (t = 0; t < NTRANSPORTS; t++)
+				if (!left_out(&jobs[i], chosen, t))
 					jobs[i].figure[t][r] = measure(&jobs[i], t, conns[t]);
 		}
 		fprintf(stderr, "round %d of %d\n", r + 1, opt.rounds);
@@ -658,10 +709,11 @@ int main(int argc, char **argv)
 		{ "ms", required_argument, NULL, 'm' },
 		{ "insn", required_argument, NULL, 'i' },
 		{ "idle", required_argument, NULL, 'I' },
+		{ "connect", no_argument, NULL, 'c' },
 		{ "tsv", no_argument, NULL, 't' },
 		{}
 	};
-	bool chosen[NTRANSPORTS] = { true, true, true, true, false };
+	bool chosen[NTRANSPORTS] = { true, true, false, true, true, false };
 	bool serving = false;
 	void *control;
 	int c;
@@ -680,6 +732,7 @@ int main(int argc, char **argv)
 		case 'm': opt.ms = atoi(optarg); break;
 		case 'i': opt.insn = atoi(optarg); break;
 		case 'I': opt.idle = atoi(optarg); break;
+		case 'c': opt.connect = true; break;
 		case 't': opt.tsv = true; break;
 		default:
 			fputs(usage, stderr);
