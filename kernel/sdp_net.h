@@ -43,7 +43,7 @@
 	X(RESETS,	"resets",	"connections reset by the peer or lost") \
 	X(ABORTS,	"aborts",	"connections reset by this side") \
 	X(KEEPALIVES,	"keepalives",	"idle peers asked whether they are there") \
-	X(TIMEOUTS,	"timeouts",	"connections ended because the peer was not there any more") \
+	X(TIMEOUTS,	"timeouts",	"connections ended because the peer did not answer") \
 	X(DEVICE_GONE,	"device_gone",	"connections lost with their RDMA device") \
 	X(NO_BUFFER,	"no_buffer",	"receive buffers that could not be allocated") \
 	X(WAKE_CALLER,	"wake_caller",	"completion events that woke a caller who waits") \
