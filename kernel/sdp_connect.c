@@ -303,12 +303,24 @@ static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk)
 	return 0;
 }
 
+/* How long a probe may take, at the most: nobody waits for it. */
+enum { SDP_CONNECT_PROBE_MS = 5000 };
+
+/* Probes under way, by accept_node; the lock is a leaf.  No socket holds the
+ * module for them.
+ */
+static LIST_HEAD(sdp_connect_probes);
+static DEFINE_SPINLOCK(sdp_connect_probes_lock);
+
 /* A probe has its answer; under conn->up.lock. */
 static void sdp_connect_probed(struct sdp_conn *conn, void *upper)
 {
 	/* Told more than once, of one answer; the reference goes once. */
 	if (test_and_set_bit(SDP_CONN_PROBED, &conn->flags))
 		return;
+	spin_lock_bh(&sdp_connect_probes_lock);
+	list_del_init(&conn->accept_node);
+	spin_unlock_bh(&sdp_connect_probes_lock);
 	sdp_connect_learn(conn, conn->reason);
 	sdp_conn_put(conn);	/* the transport has another yet */
 }
@@ -333,16 +345,42 @@ static void sdp_connect_probe(const struct sock *sk,
 
 	if (!sdp_peers_probing(sn, key))
 		return;
-	conn = sdp_connect_alloc(sk, to, READ_ONCE(sn->require_timeout));
+	conn = sdp_connect_alloc(sk, to,
+				 min_t(unsigned int, SDP_CONNECT_PROBE_MS,
+				       READ_ONCE(sn->require_timeout)));
 	if (IS_ERR(conn)) {
 		sdp_peers_learn(sn, key, SDP_REASON_LIMIT);
 		return;
 	}
 	conn->probe = true;
+	spin_lock_bh(&sdp_connect_probes_lock);
+	list_add_tail(&conn->accept_node, &sdp_connect_probes);
+	spin_unlock_bh(&sdp_connect_probes_lock);
 	sdp_conn_attach(conn, &sdp_connect_probe_ops, NULL);
 	sdp_count(sn, SDP_CNT_PROBES, 1);
 	if (sdp_ulp_xport->connect(conn)) {
+		spin_lock_bh(&sdp_connect_probes_lock);
+		list_del_init(&conn->accept_node);
+		spin_unlock_bh(&sdp_connect_probes_lock);
 		sdp_peers_learn(sn, key, SDP_REASON_LIMIT);
+		sdp_conn_put(conn);
+	}
+}
+
+void sdp_connect_exit(void)
+{
+	struct sdp_conn *conn;
+
+	for (;;) {
+		spin_lock_bh(&sdp_connect_probes_lock);
+		conn = list_first_entry_or_null(&sdp_connect_probes,
+						struct sdp_conn, accept_node);
+		if (conn)
+			sdp_conn_get(conn);
+		spin_unlock_bh(&sdp_connect_probes_lock);
+		if (!conn)
+			return;
+		sdp_conn_refuse(conn, ECONNABORTED, SDP_REASON_LIMIT);
 		sdp_conn_put(conn);
 	}
 }

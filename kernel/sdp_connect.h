@@ -58,6 +58,15 @@ void sdp_connect_decide(struct work_struct *work);
 int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo);
 
 /**
+ * sdp_connect_exit() - end the probes that are under way
+ *
+ * No socket is left, so no new one begins.
+ *
+ * Context: process.
+ */
+void sdp_connect_exit(void);
+
+/**
  * sdp_connect_abort() - leave SDP_SK_CONNECTING or SDP_SK_CONNECTED
  * @sk: locked
  * @ssk: ours

@@ -84,6 +84,7 @@ static void __exit sdp_exit(void)
 	sdp_sysctl_exit();
 	sdp_diag_exit();
 	/* Sockets are gone; connections that outlived theirs end here. */
+	sdp_connect_exit();
 	sdp_ib_exit();
 	sdp_ulp_exit();
 	sdp_conn_exit();

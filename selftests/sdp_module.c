@@ -145,6 +145,26 @@ TEST_ON(unload_with_fallen_back, ON_DOOR3)
 	expect_eof(c);
 }
 
+/* A question that nobody answers, and nobody waits for, holds up nothing. */
+TEST_ON(unload_with_probe, ON_DOOR3)
+{
+	long long start;
+	union addr a;
+	int c, i;
+
+	for (i = 0; i < 3; i++) {
+		sysctl("learn", 1);
+		nobody(&a);
+		c = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c, &a));
+		EQ(1, counter("probes"));
+		close(c);
+		start = ktap_now();
+		must_go();
+		IN_RANGE(0, ktap_ms(3000), ktap_now() - start);
+	}
+}
+
 /* So is a plain TCP child of a listener of ours. */
 TEST_ON(unload_with_tcp_child, ON_DOOR3)
 {
