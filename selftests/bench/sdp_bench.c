@@ -420,7 +420,7 @@ static void calibrate(struct job *j, int t, void *c)
 	j->count[t] = bytes ? 16 * (uint64_t)j->size : 20;
 	each = measure(j, t, c);
 	if (opt.insn)
-		count = bytes ? 16 << 20 : j->size > 4096 ? 60 : 300;
+		count = bytes ? 16 << 20 : j->connect ? 1000 : j->size > 4096 ? 60 : 300;
 	else
 		count = opt.ms * 1e6 / each;
 	if (bytes)
