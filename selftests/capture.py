@@ -216,7 +216,7 @@ def record(directory):
                  f'echo 1 >{TRACE}/events/sdp/enable')
     errors = open(f'{directory}/tcpdump', 'w+')
     dump = subprocess.Popen(
-        ['tcpdump', '-i', os.environ.get('SDP_NETDEV', 'eth0'), '-B', '16384', '-s', '9600', '-U',
+        ['tcpdump', '-i', os.environ.get('SDP_NETDEV', 'eth0'), '-B', '65536', '-s', '9600', '-U',
          '--immediate-mode', '-w', f'{directory}/cap', 'udp', 'port', str(sdp.ROCE_PORT)],
         stderr=errors, stdin=subprocess.DEVNULL)
     server = None

@@ -27,11 +27,12 @@ uml-debug)	default_factor=4 ;;
 esac
 export SDP_TIME_FACTOR=${SDP_TIME_FACTOR:-$default_factor}
 
-# An attempt over SDP may take its time on a slow machine, and what one case
-# finds of a port number is nothing to the next one that gets it.
+# An attempt over SDP may take its time: a machine may be slow, and the RDMA core
+# at the other end may wait a second for an IPv6 neighbour that has answered.
+# What one case finds of a port number is nothing to the next one that gets it.
 for h in h1 h2; do
 	if command -v on >/dev/null && on $h true 2>/dev/null; then
-		on $h sysctl -qw "net.sdp.connect_timeout=${SDP_PATIENCE:-$(awk "BEGIN { print int(2000 * $SDP_TIME_FACTOR) }")}" \
+		on $h sysctl -qw "net.sdp.connect_timeout=${SDP_PATIENCE:-$(awk "BEGIN { print int(10000 * $SDP_TIME_FACTOR) }")}" \
 			net.sdp.cache_timeout=0
 	fi
 done

@@ -583,6 +583,7 @@ static void corked(struct pair *p, int flags, void (*end)(int fd))
 	char buf[1000];
 	struct ktap_watch start = ktap_watch();
 	long long before = messages_sent(p->c), left;
+	long long updates = on_sdp() ? counter("credit_updates") : 0;
 	int i;
 
 	pattern_fill(buf, sizeof(buf), 5, 0);
@@ -594,6 +595,9 @@ static void corked(struct pair *p, int flags, void (*end)(int fd))
 	/* One for each time that corking is given up, after 200 ms. */
 	left = 1 + (ktap_watch().ticks - start.ticks) * 1000 /
 		   sysconf(_SC_CLK_TCK) / 190;
+	/* And what the peer is told of buffers, of what it said before. */
+	if (on_sdp())
+		left += counter("credit_updates") - updates;
 	IN_RANGE(1, left, messages_sent(p->c) - before);
 }
 
