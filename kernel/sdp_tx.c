@@ -472,10 +472,11 @@ void sdp_tx_reap(struct sdp_conn *conn)
 
 bool sdp_tx_want_space(struct sdp_conn *conn)
 {
-	bool room;
+	bool room, others;
 	u8 done = 0;
 
 	spin_lock_bh(&conn->tx.lock);
+	others = conn->tx.want_space;
 	if (!conn->tx.dead) {
 		conn->tx.want_space = true;
 		__sdp_tx_run(conn, true);
@@ -483,7 +484,8 @@ bool sdp_tx_want_space(struct sdp_conn *conn)
 	}
 	room = conn->tx.dead || !conn->tx.want_space;
 	spin_unlock_bh(&conn->tx.lock);
-	sdp_tx_settle(conn, done & ~SDP_TX_DONE_SPACE);
+	/* Who asks now sees the room himself; who asked before sleeps. */
+	sdp_tx_settle(conn, others ? done : done & ~SDP_TX_DONE_SPACE);
 	return room;
 }
 

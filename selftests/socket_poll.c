@@ -128,6 +128,40 @@ TEST(poll_wakes)
 	EQ_HEX(POLLHUP, task_join(&t));
 }
 
+/*
+ * One thread sleeps until there is room, and others ask about the same socket
+ * just when it comes: what they find is his to know.
+ */
+TEST_LIMIT(poll_wakes_though_others_look, ~0u, 60)
+{
+	struct task t = { .run = task_poll, .events = POLLOUT };
+	long long sum, n;
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	t.fd = p.c;
+	for (i = 0; i < 60; i++) {
+		long long end = ktap_now() + ktap_ms(10000);
+
+		sum = fill(p.c, 5);
+		task_start(&t);
+		for (n = 0; n < sum && !t.done; n += 1000) {
+			recv_pattern(p.s, sum - n < 1000 ? sum - n : 1000, 5, n);
+			outq(p.c);
+			poll_one(p.c, POLLIN, 0);
+		}
+		while (!t.done && ktap_now() < end)
+			outq(p.c);
+		if (!t.done)
+			FAIL("round %d: nobody woke him, %d bytes are under way", i, outq(p.c));
+		EQ_HEX(POLLOUT, task_join(&t));
+		if (n < sum)
+			recv_pattern(p.s, sum - n, 5, n);
+		nonblock(p.c, false);
+	}
+}
+
 TEST(poll_wakes_on_reset)
 {
 	struct linger linger = { .l_onoff = 1 };
