@@ -27,16 +27,6 @@ uml-debug)	default_factor=4 ;;
 esac
 export SDP_TIME_FACTOR=${SDP_TIME_FACTOR:-$default_factor}
 
-# An attempt over SDP may take its time: a machine may be slow, and the RDMA core
-# at the other end may wait a second for an IPv6 neighbour that has answered.
-# What one case finds of a port number is nothing to the next one that gets it.
-for h in h1 h2; do
-	if command -v on >/dev/null && on $h true 2>/dev/null; then
-		on $h sysctl -qw "net.sdp.connect_timeout=${SDP_PATIENCE:-$(awk "BEGIN { print int(10000 * $SDP_TIME_FACTOR) }")}" \
-			net.sdp.cache_timeout=0
-	fi
-done
-
 suites=${*:-}
 if [ -z "$suites" ]; then
 	suites="socket stream preload module"
@@ -62,10 +52,26 @@ passed=0 failed=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
+# An attempt over SDP may take its time: a machine may be slow, and the RDMA core
+# at the other end may wait a second for an IPv6 neighbour that has answered.
+# What one case finds of a port number is nothing to the next one that gets it.
+# Before each suite, since some load the module anew.
+patience=${SDP_PATIENCE:-$(awk "BEGIN { print int(10000 * $SDP_TIME_FACTOR) }")}
+be_patient() {
+	local h
+
+	command -v on >/dev/null || return
+	for h in h1 h2; do
+		on $h true 2>/dev/null &&
+			on $h sysctl -qw "net.sdp.connect_timeout=$patience" net.sdp.cache_timeout=0
+	done
+}
+
 suite() { # NAME COMMAND...
 	local name=$1 status p f start=$SECONDS
 
 	shift
+	be_patient
 	echo "# suite $name: $*"
 	"$@" | tee "$out"
 	status=${PIPESTATUS[0]}

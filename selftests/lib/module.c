@@ -6,6 +6,7 @@
 
 #include "ktap.h"
 #include "module.h"
+#include "variant.h"
 
 const char *module_file(void)
 {
@@ -21,6 +22,11 @@ int module_load(void)
 	ret = syscall(SYS_finit_module, fd, "", 0);
 	err = errno;
 	close(fd);
+	/* As run.sh has it: it begins with the defaults, and knows nobody. */
+	if (!ret) {
+		sysctl("connect_timeout", ktap_ms(10000));
+		sysctl("cache_timeout", 0);
+	}
 	errno = err;
 	return ret;
 }
