@@ -46,7 +46,7 @@ wget_tree() {
 	carried "$size"
 }
 
-in_manners curl.v4 curl_get -4
-in_manners curl.v6 curl_get -6
+in_all_manners curl.v4 curl_get -4
+more in_manners curl.v6 curl_get -6
 check curl.off in_manner off curl_get -4
 in_manners wget.tree wget_tree

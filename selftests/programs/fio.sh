@@ -31,7 +31,5 @@ fio_net() { # BLOCK OPTION...: of both sides
 }
 
 in_manners fio.4k fio_net 4k
-in_manners fio.256k fio_net 256k --nodelay=1
-if [ "$how" = full ]; then
-	in_manners fio.window fio_net 64k --window_size=131072
-fi
+more in_manners fio.256k fio_net 256k --nodelay=1
+more in_manners fio.window fio_net 64k --window_size=131072

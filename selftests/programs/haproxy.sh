@@ -48,7 +48,7 @@ haproxy_load() {
 	haproxy_server
 	wrk_load 1k "$(amount 1 5)" 10
 	wrk_load 1k "$(amount 1 5)" 10 -H 'Connection: close'
-	wrk_load 1M "$(amount 1 5)" 4
+	more wrk_load 1M 5 4
 	size=$(stat -c %s "$SDP_SHARE/file")
 	for port in 8080 8082; do
 		client 120 curl -sS --fail -o "$dir/got" "http://h2:$port/file"

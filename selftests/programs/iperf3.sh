@@ -112,17 +112,15 @@ iperf_seen() {
 	carried 1
 }
 
-in_manners iperf3.forward iperf 16 -n 32M -4
-in_manners iperf3.reverse iperf 16 -n 32M -4 -R
-in_manners iperf3.parallel_v6 iperf 16 -n 32M -6 -P 4
+in_all_manners iperf3.forward iperf 16 -n 32M -4
+more in_manners iperf3.reverse iperf 16 -n 32M -4 -R
+more in_manners iperf3.parallel_v6 iperf 16 -n 32M -6 -P 4
 in_manners iperf3.bidir_v6 iperf 16 -n 32M -6 -P 4 --bidir
 check iperf3.off in_manner off iperf 16 -n 32M -4
 check iperf3.seen_by_sdpstat in_manner sdp iperf_seen
-if [ "$how" = full ]; then
-	in_manners iperf3.parallel_v6_reverse iperf 16 -n 32M -6 -P 4 -R
-	in_manners iperf3.file iperf_file
-	in_manners iperf3.file_zerocopy iperf_file -Z
-	in_manners iperf3.login iperf_login
-	iperf_options
-	in_manners iperf3.udp iperf_udp
-fi
+more in_manners iperf3.parallel_v6_reverse iperf 16 -n 32M -6 -P 4 -R
+more in_manners iperf3.file iperf_file
+more in_manners iperf3.file_zerocopy iperf_file -Z
+more in_manners iperf3.login iperf_login
+more in_manners iperf3.udp iperf_udp
+more iperf_options

@@ -51,7 +51,7 @@ java_native() { # serve | select, CLIENTS ROUNDS
 	java_ask "$@"
 }
 
-in_manners java.preload_threads java_preload serve "$(amount 4 50)" "$(amount 20 200)"
+more in_manners java.preload_threads java_preload serve "$(amount 4 50)" "$(amount 20 200)"
 in_manners java.preload_selector java_preload select "$(amount 4 50)" "$(amount 20 200)"
 in_manners java.native_threads java_native serve "$(amount 4 50)" "$(amount 20 200)"
-in_manners java.native_selector java_native select "$(amount 4 50)" "$(amount 20 200)"
+more in_manners java.native_selector java_native select "$(amount 4 50)" "$(amount 20 200)"

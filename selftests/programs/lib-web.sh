@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # shellcheck disable=SC2154
+# shellcheck disable=SC2119,SC2120 # wrk_end: its argument is given elsewhere
 # Sourced by those that serve by nginx and ask by wrk.
 
 nginx_conf() { # PORT DIRECTORY, that has "share"
@@ -49,20 +50,40 @@ nginx_files() {
 
 # wrk_load NAME SECONDS CONNECTIONS OPTION...: each body is compared
 wrk_load() {
-	local name=$1 s=$2 c=$3 good bad size
+	wrk_start "$@"
+	wrk_end
+}
+
+wrk_start() {
+	local name=$1 s=$2 c=$3
 
 	shift 3
-	size=$(stat -c %s "$SDP_SHARE/$name")
-	client $((s + 60)) env WANT="$SDP_SHARE/$name" wrk -t 2 -c "$c" -d "$s" --timeout 20s \
-		-s "$selftests/programs/wrk.lua" "$@" "http://h2:8080/$name" >"$dir/wrk" 2>&1 || {
-		cat "$dir/wrk"
-		why "wrk failed"
-	}
+	wrk_name=$name wrk_s=$s wrk_c=$c
+	# shellcheck disable=SC2086
+	$use env WANT="$SDP_SHARE/$name" wrk -t 2 -c "$c" -d "$s" --timeout 20s \
+		-s "$selftests/programs/wrk.lua" "$@" "http://h2:8080/$name" >"$dir/wrk" 2>&1 &
+	wrk=$!
+}
+
+# wrk_end [now]
+wrk_end() {
+	local good bad size end=$((SECONDS + wrk_s + 60 * factor))
+
+	if [ -n "${1:-}" ]; then
+		kill -0 "$wrk" || why "the load ended by itself"
+		kill -INT "$wrk"
+	fi
+	until gone "$wrk"; do
+		[ $SECONDS -lt $end ] || why "wrk does not end"
+		sleep 0.1
+	done
+	wait "$wrk" || { cat "$dir/wrk"; why "wrk failed"; }
+	size=$(stat -c %s "$SDP_SHARE/$wrk_name")
 	good=$(sed -n 's/^bodies right: //p' "$dir/wrk")
 	bad=$(sed -n 's/^bodies wrong: //p' "$dir/wrk")
-	echo "# wrk $name${*:+ }$*: $good right, $bad wrong, $(grep 'Socket errors' "$dir/wrk" || echo no errors)"
+	echo "# wrk $wrk_name: $good right, $bad wrong, $(grep 'Socket errors' "$dir/wrk" || echo no errors)"
 	! grep -q 'Socket errors\|Non-2xx' "$dir/wrk" || { cat "$dir/wrk"; why "errors"; }
-	[ "$good" -gt "$c" ] || why "only $good answers"
+	[ "$good" -gt "$wrk_c" ] || why "only $good answers"
 	[ "$bad" = 0 ] || why "$bad bodies are not the file"
 	carried $((good * size))
 }

@@ -7,7 +7,7 @@
 #
 #	in_manners NAME FUNCTION [ARGUMENT...]
 #
-# runs FUNCTION once for each manner, as case NAME.MANNER:
+# runs FUNCTION once in each manner, as case NAME.MANNER:
 #
 #	tcp		both plain: the oracle
 #	sdp		both under "sdp_run --require"
@@ -20,9 +20,10 @@
 # RDMA device on both hosts must tell the same: all by SDP and not one TCP
 # connection, or nothing by SDP and the reason on record.
 #
-# SDP_MANNERS in the environment selects manners.
+# A quick run leaves the two mixed ones to in_all_manners, and more() says what
+# is for a full run.  SDP_MANNERS in the environment selects manners.
 
-manners=${SDP_MANNERS:-tcp sdp plain_client plain_server}
+all_manners=${SDP_MANNERS:-tcp sdp plain_client plain_server}
 tracing=/sys/kernel/tracing
 servers=()
 
@@ -207,10 +208,12 @@ judge() {
 	by_sdp=$(($(gained bytes_sent h1) + $(gained bytes_received h1) +
 		  $(gained bytes_sent h2) + $(gained bytes_received h2)))
 	by_sdp=$((by_sdp / 2))
-	opens=$(($(gained tcp_opens h1) + $(gained tcp_opens h2)))
+	# Each connection between the hosts has an end here; what a program opens
+	# to itself on h2 is loopback's, and TCP.
+	opens=$(gained tcp_opens h1)
 	want=$(cat "$dir/carried")
 	packets=$(($(cat "$dir/after.packets") - $(cat "$dir/before.packets")))
-	echo "# $want bytes expected, $by_sdp by SDP, $packets packets of rxe0, $opens ends opened by TCP"
+	echo "# $want bytes expected, $by_sdp by SDP, $packets packets of rxe0, $opens TCP connections, $((SECONDS - began)) s"
 	[ "$want" -gt 0 ] || why "the case does not say how many bytes it moved"
 	for h in h1 h2; do
 		[ "$(gained proto_errors $h)" = 0 ] || why "proto_errors rose on $h"
@@ -219,11 +222,11 @@ judge() {
 		[ "$by_sdp" -ge "$want" ] || why "$by_sdp bytes went by SDP, expected $want"
 		# A packet carries 4 KiB at most.
 		[ "$packets" -ge $((want / 4096)) ] || why "only $packets packets of rxe0"
-		[ "$opens" = 0 ] || why "$opens ends of connections were opened by TCP"
+		[ "$opens" = 0 ] || why "$opens connections were TCP"
 		return
 	fi
 	[ "$by_sdp" = 0 ] || why "$by_sdp bytes went by SDP, expected none"
-	[ "$opens" -ge 2 ] || why "no TCP connection was opened"
+	[ "$opens" -gt 0 ] || why "no TCP connection was opened"
 	case $manner in
 	plain_client)
 		[ "$(gained tcp_accept h2)" -gt 0 ] || why "tcp_accept did not rise on h2" ;;
@@ -254,6 +257,7 @@ in_manner() { # MANNER FUNCTION [ARGUMENT...]
 	echo 0 >"$dir/carried"
 	[ "$manner" != plain_server ] || watch_reasons
 	look before
+	began=$SECONDS
 	"$@"
 	stop
 	look after
@@ -264,7 +268,21 @@ in_manners() { # NAME FUNCTION [ARGUMENT...]
 	local name=$1 m
 
 	shift
-	for m in $manners; do
+	for m in ${SDP_MANNERS:-$(amount "tcp sdp" "$all_manners")}; do
 		check "$name.$m" in_manner "$m" "$@"
 	done
+}
+
+in_all_manners() { # NAME FUNCTION [ARGUMENT...]
+	local name=$1 m
+
+	shift
+	for m in $all_manners; do
+		check "$name.$m" in_manner "$m" "$@"
+	done
+}
+
+# more COMMAND...: in a full run only
+more() {
+	[ "$how" != full ] || "$@"
 }

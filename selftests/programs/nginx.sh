@@ -33,7 +33,11 @@ nginx_workers() {
 }
 
 workers() {
-	on h2 sh -c "pgrep -P \$(cat '$there/case.pid') | sort"
+	on h2 sh -c "pgrep -P \$(cat '$there/case.pid')"
+}
+
+two_workers() {
+	[ "$(workers | wc -l)" = 2 ]
 }
 
 no_worker_of() { # WORKERS: those have ended
@@ -41,22 +45,21 @@ no_worker_of() { # WORKERS: those have ended
 }
 
 nginx_reload() {
-	local old load i
+	local old i began
 
 	nginx_server
-	( wrk_load 1k "$(amount 3 8)" 8 -H 'Connection: close' ) &
-	load=$!
-	# While it runs.
+	wrk_start 1k 600 8 -H 'Connection: close'
 	for ((i = 0; i < 2; i++)); do
 		sleep 0.5
+		began=$SECONDS
 		old=$(workers)
 		on h2 sh -c "kill -HUP \$(cat '$there/case.pid')"
 		# shellcheck disable=SC2086 # words
 		until_true no_worker_of $old
-		until_true sh -c "[ \$(on h2 sh -c \"pgrep -c -P \\\$(cat '$there/case.pid')\") = 2 ]"
+		until_true two_workers
+		echo "# reload: $((SECONDS - began)) s"
 	done
-	kill -0 $load || why "the load ended before the reloads did"
-	wait $load || why "the load saw the reload"
+	wrk_end now
 }
 
 nginx_files_whole() {
@@ -89,6 +92,6 @@ nginx_files_whole() {
 }
 
 in_manners nginx.files nginx_files_whole
-in_manners nginx.load nginx_load
-in_manners nginx.workers nginx_workers
-in_manners nginx.reload nginx_reload
+more in_manners nginx.load nginx_load
+more in_manners nginx.workers nginx_workers
+in_all_manners nginx.reload nginx_reload

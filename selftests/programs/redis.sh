@@ -19,9 +19,10 @@ redis_server() {
 
 # redis_load CLIENTS REQUESTS
 redis_load() {
-	local clients=$1 requests=$2 size=$((4 << 20)) digest keys
+	local clients=$1 requests=$2 size=$((4 << 20)) mass digest keys
 
 	need redis-server redis-benchmark
+	mass=$(amount 10000 50000)
 	redis_server
 	client 600 redis-benchmark -h h2 -P 16 -c "$clients" -n "$requests" -r 10000 -d 100 \
 		-t set,get,incr,lpush,lrange_100 --csv >"$dir/bench" 2>"$dir/err" || {
@@ -35,12 +36,12 @@ redis_load() {
 	done
 	# By mass: each reply is counted by the client, each key by the server.
 	redis_cli flushall
-	awk 'BEGIN { for (i = 0; i < 50000; i++) printf "SET key:%d value:%d\r\n", i, i }' \
+	awk -v n="$mass" 'BEGIN { for (i = 0; i < n; i++) printf "SET key:%d value:%d\r\n", i, i }' \
 		>"$dir/mass"
 	redis_cli --pipe <"$dir/mass" >"$dir/out"
-	grep -q 'errors: 0, replies: 50000' "$dir/out" || { cat "$dir/out"; why "not all were set"; }
-	[ "$(redis_cli dbsize)" = 50000 ]
-	[ "$(redis_cli get key:31415)" = value:31415 ]
+	grep -q "errors: 0, replies: $mass" "$dir/out" || { cat "$dir/out"; why "not all were set"; }
+	[ "$(redis_cli dbsize)" = "$mass" ]
+	[ "$(redis_cli get key:3141)" = value:3141 ]
 	# A value of megabytes comes back as it went.
 	random value 4
 	head -c $((size * 3 / 4)) "$SDP_SHARE/value" | base64 -w0 >"$dir/value"
@@ -48,7 +49,7 @@ redis_load() {
 	redis_cli get big | head -c $size | cmp - "$dir/value"
 	# The child's copy is of one moment, while others write.
 	redis_cli bgsave >/dev/null
-	client 600 redis-benchmark -h h2 -P 16 -c 20 -n 20000 -r 10000 -t get -q >"$dir/out" 2>&1
+	client 600 redis-benchmark -h h2 -P 16 -c 20 -n "$requests" -r 10000 -t get -q >"$dir/out" 2>&1
 	until_true sh -c "$use redis-cli -h h2 info persistence | grep -q 'rdb_bgsave_in_progress:0'"
 	redis_cli info persistence | grep -q 'rdb_last_bgsave_status:ok'
 	on h2 redis-check-rdb "$there/case.rdb" | grep -q 'RDB looks OK'
@@ -78,7 +79,5 @@ redis_replica() {
 	carried 2000000
 }
 
-in_manners redis.load redis_load "$(amount 50 500)" "$(amount 10000 200000)"
-if [ "$how" = full ]; then
-	in_manners redis.replica redis_replica
-fi
+in_all_manners redis.load redis_load "$(amount 50 500)" "$(amount 2000 200000)"
+more in_manners redis.replica redis_replica

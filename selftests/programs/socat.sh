@@ -23,4 +23,4 @@ socat_echo() {
 }
 
 in_manners socat.echo socat_echo ''
-in_manners socat.options socat_echo ,nodelay,keepalive,linger=5,sndbuf=100000,rcvbuf=100000,tos=16
+more in_manners socat.options socat_echo ,nodelay,keepalive,linger=5,sndbuf=100000,rcvbuf=100000,tos=16

@@ -132,8 +132,8 @@ sshd_session() {
 	carried 1000
 }
 
-in_manners sshd.shell sshd_shell
+more in_manners sshd.shell sshd_shell
 in_manners sshd.scp sshd_scp
-in_manners sshd.rsync sshd_rsync
+more in_manners sshd.rsync sshd_rsync
 in_manners rsync.daemon rsync_daemon
 check sshd.session_is_plain in_manner sdp sshd_session
