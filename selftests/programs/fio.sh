@@ -10,7 +10,7 @@ fio_net() { # BLOCK OPTION...: of both sides
 	local mib pid both reads short
 
 	need fio
-	mib=$(amount 32 1024)
+	mib=$(amount 16 1024)
 	# The options of an engine come after its name.
 	both=(--bs="$1" --port=8888 --protocol=tcp --verify=crc32c --verify_state_save=0
 		--thread "${@:2}")

@@ -43,7 +43,7 @@ nginx_conf() { # PORT DIRECTORY, that has "share"
 nginx_files() {
 	need nginx wrk curl
 	random 1M 1
-	random file "$(amount 16 256)"
+	random file "$(amount 6 256)"
 	[ -e "$SDP_SHARE/1k" ] || head -c 768 "$SDP_SHARE/1M" | base64 -w0 >"$SDP_SHARE/1k"
 	chmod 644 "$SDP_SHARE"/{1k,1M,file}
 }

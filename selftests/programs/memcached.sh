@@ -12,4 +12,4 @@ memcached_load() { # CLIENTS ROUNDS
 	carried "$(cat "$dir/bytes")"
 }
 
-in_manners memcached.load memcached_load "$(amount 8 50)" "$(amount 100 400)"
+in_manners memcached.load memcached_load "$(amount 8 50)" "$(amount 40 400)"

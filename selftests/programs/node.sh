@@ -12,4 +12,4 @@ node_http() { # REQUESTS AT-ONCE
 	carried "$(cat "$dir/bytes")"
 }
 
-in_manners node.http node_http "$(amount 200 5000)" "$(amount 20 200)"
+in_manners node.http node_http "$(amount 80 5000)" "$(amount 20 200)"

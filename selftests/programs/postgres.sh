@@ -102,5 +102,5 @@ postgres_cancel() {
 	stop INT
 }
 
-in_manners postgres.pgbench postgres_load "$(amount 8 20)" "$(amount 25 500)"
+in_manners postgres.pgbench postgres_load "$(amount 8 20)" "$(amount 10 500)"
 in_manners postgres.cancel postgres_cancel

@@ -8,7 +8,7 @@ socat_echo() {
 	local size
 
 	need socat
-	random file "$(amount 16 256)"
+	random file "$(amount 6 256)"
 	size=$(stat -c %s "$SDP_SHARE/file")
 	server socat -T 60 "TCP6-LISTEN:9000,fork,reuseaddr,ipv6only=0,backlog=100$1" EXEC:cat
 	listening 9000

@@ -31,7 +31,7 @@ sshd_server() {
 }
 
 big() {
-	random big "$(amount 32 1024)"
+	random big "$(amount 8 1024)"
 	size=$(stat -c %s "$SDP_SHARE/big")
 }
 
