@@ -180,7 +180,7 @@ look() { # NAME: note the counters of both hosts
 reading() { # COUNTER FILE; tcp_opens: connections opened and accepted by TCP
 	awk -v n="$1" '$1 == n { got = $2 }
 		n == "tcp_opens" && $1 == "Tcp:" && $2 ~ /^[0-9]/ { got = $6 + $7 }
-		END { print got + 0 }' "$2"
+		END { printf "%d\n", got }' "$2"
 }
 
 gained() { # COUNTER HOST

@@ -10,6 +10,11 @@ const [role, ...args] = process.argv.slice(2);
 function serve(port) {
 	const server = http.createServer((req, res) => req.pipe(res));
 
+	// A connection that it closes because it was idle would be one that the
+	// client may just use again: a reset, with TCP too.
+	server.keepAliveTimeout = 0;
+	server.headersTimeout = 0;
+	server.requestTimeout = 0;
 	server.listen(port, '::');
 	process.on('SIGTERM', () => process.exit(0));
 }
