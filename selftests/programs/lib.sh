@@ -178,9 +178,10 @@ look() { # NAME: note the counters of both hosts
 }
 
 reading() { # COUNTER FILE; tcp_opens: connections opened and accepted by TCP
+	# As it stands: awk's own numbers end at 2^31 in some.
 	awk -v n="$1" '$1 == n { got = $2 }
 		n == "tcp_opens" && $1 == "Tcp:" && $2 ~ /^[0-9]/ { got = $6 + $7 }
-		END { printf "%d\n", got }' "$2"
+		END { print got == "" ? 0 : got }' "$2"
 }
 
 gained() { # COUNTER HOST
