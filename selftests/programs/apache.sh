@@ -55,8 +55,8 @@ apache_load() {
 	local old
 
 	apache_server
-	ab_load "$(amount 8 2000)" 10
-	ab_load "$(amount 8 2000)" "$(amount 10 40)" -k
+	ab_load "$(amount 10 2000)" 10
+	ab_load "$(amount 10 2000)" "$(amount 10 40)" -k
 	client 120 curl -sS --fail -o "$dir/got" http://h2:8081/file
 	cmp "$dir/got" "$SDP_SHARE/file"
 	# Children end when they have served, and at once when they are idle; the
@@ -64,7 +64,7 @@ apache_load() {
 	old=$(on h2 sh -c "pgrep -P \$(cat '$there/case.pid')")
 	on h2 sh -c "kill -USR1 \$(cat '$there/case.pid')"
 	until_true on h2 sh -c "! ps -p '${old//$'\n'/,}' >/dev/null"
-	ab_load "$(amount 8 2000)" 10
+	ab_load "$(amount 10 2000)" 10
 	client 120 curl -sS --fail -o "$dir/got" http://h2:8081/file
 	cmp "$dir/got" "$SDP_SHARE/file"
 }
