@@ -11,7 +11,8 @@
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
-# suite moves in each direction.
+# suite moves in each direction; SDP_PROGRAMS: those of selftests/programs/ that
+# the programs suite runs (default: all).
 
 cd "$(dirname "$(readlink -f "$0")")" || exit
 how=quick
@@ -97,7 +98,7 @@ for s in $suites; do
 	stream)		suite stream ./stream.sh $stream_args ;;
 	preload)	suite preload ./preload.sh
 			suite rules ./rules.sh ;;
-	programs)	suite programs ./programs.sh ;;
+	programs)	suite programs ./programs.sh $how ;;
 	capture)	suite capture ./capture.sh ;;
 	wire)		suite wire ./wire.sh ;;
 	module)		suite module "$bin/sdp_module" ;;

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2154
+# iperf3: a control connection and streams; its own count says what arrived.
+
+# iperf_bytes FILE: what was received
+iperf_bytes() {
+	python3 - "$1" <<-END
+		import json, sys
+		r = json.load(open(sys.argv[1]))
+		if 'error' in r: sys.exit(r['error'])
+		e = r['end']
+		print(sum(e[k]['bytes'] for k in ('sum_received', 'sum_received_bidir_reverse') if k in e))
+	END
+}
+
+# iperf LEAST OPTION...: at least so many MiB arrive.  Its receiver stops when
+# the client says so, with TCP too: what it counts is less than was sent.
+iperf() {
+	local least=$(($1 << 20)) got
+
+	shift
+	server iperf3 -s -1
+	listening 5201
+	client 120 iperf3 -c h2 --json "$@" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+	got=$(iperf_bytes "$dir/iperf")
+	echo "# iperf3: $got bytes received"
+	[ "$got" -ge $least ] || why "$got bytes received, expected $least"
+	carried "$got"
+}
+
+# A file as the source; what is put where it is received is not the file, with
+# TCP neither (of iperf3 3.12).
+iperf_file() {
+	random file 16
+	iperf 4 -F "$SDP_SHARE/file" "$@"
+}
+
+# Datagrams beside a control connection: only that one can be SDP's.
+iperf_udp() {
+	server iperf3 -s -1
+	listening 5201
+	client 120 iperf3 -c h2 -u -b 20M -t 1 --json "$@" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+	[ "$(python3 -c "import json; print(json.load(open('$dir/iperf'))['end']['sum']['bytes'])")" -gt 1000000 ]
+	carried 100
+}
+
+# Users and passwords go through the control connection.
+iperf_login() {
+	openssl genrsa -out "$dir/private" 2048
+	openssl rsa -in "$dir/private" -outform PEM -pubout -out "$dir/public"
+	cp "$dir/private" "$SDP_SHARE/case.private"
+	printf 'user,%s\n' "$(printf '{user}word' | sha256sum | cut -d' ' -f1)" >"$SDP_SHARE/case.users"
+	server iperf3 -s -1 --rsa-private-key-path "$SDP_SHARE/case.private" \
+		--authorized-users-path "$SDP_SHARE/case.users"
+	listening 5201
+	IPERF3_PASSWORD=word client 60 iperf3 -c h2 -n 4M --json --username user \
+		--rsa-public-key-path "$dir/public" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+	carried "$(iperf_bytes "$dir/iperf")"
+}
+
+iperf_options() {
+	local o all
+
+	# Each line is one run's: the least that must arrive, and options.
+	mapfile -t all <<-END
+		16 -n 32M -N
+		16 -n 32M -Z
+		16 -n 32M -Z -R
+		16 -n 32M -w 128K
+		16 -n 32M -M 1000
+		16 -n 32M -S 0x10
+		16 -n 32M -C reno
+		16 -n 32M -l 1M
+		0 -n 50K -l 1
+		1 -n 4M -l 1000
+		1 -k 40 -l 64K
+		4 -t 1 -b 80M
+		4 -t 2 -O 1
+		1 -t 1 -i 0.2
+		16 -n 32M -4 -B 10.9.0.1
+		16 -n 32M --cport 6001
+		16 -n 32M -6 -L 5
+		4 -t 1 --fq-rate 80M
+		16 -n 32M --repeating-payload
+		1 -n 4M --extra-data text -T title
+		1 -n 4M --get-server-output
+		1 -n 4M --connect-timeout 5000
+		1 -n 4M -R --rcv-timeout 20000
+		1 -n 4M --snd-timeout 20000
+		16 -n 32M -P 8 --bidir -Z -N
+		64 -n 128M -P 32
+	END
+	for o in "${all[@]}"; do
+		# shellcheck disable=SC2086 # options are words
+		in_manners "iperf3.${o#* }" iperf $o
+	done
+}
+
+# Only the kernel's own view of the processes: unmodified, and by SDP.
+iperf_seen() {
+	server iperf3 -s -1
+	listening 5201
+	on h2 "$tools/sdpstat" -l | grep -q ':5201.*iperf3/'
+	# shellcheck disable=SC2086
+	$use iperf3 -c h2 -t 100 >"$dir/iperf" 2>&1 &
+	pid=$!
+	until_true sh -c "'$tools/sdpstat' | grep -q 'ESTABLISHED.*:5201.*rxe0.*iperf3/$pid'"
+	on h2 "$tools/sdpstat" | grep -q 'ESTABLISHED.*rxe0.*iperf3/'
+	kill $pid
+	wait $pid || true
+	carried 1
+}
+
+in_all_manners iperf3.forward iperf 16 -n 32M -4
+more in_manners iperf3.reverse iperf 16 -n 32M -4 -R
+more in_manners iperf3.parallel_v6 iperf 16 -n 32M -6 -P 4
+in_manners iperf3.bidir_v6 iperf 16 -n 32M -6 -P 4 --bidir
+check iperf3.off in_manner off iperf 16 -n 32M -4
+check iperf3.seen_by_sdpstat in_manner sdp iperf_seen
+more in_manners iperf3.parallel_v6_reverse iperf 16 -n 32M -6 -P 4 -R
+more in_manners iperf3.file iperf_file
+more in_manners iperf3.file_zerocopy iperf_file -Z
+more in_manners iperf3.login iperf_login
+more in_manners iperf3.udp iperf_udp
+more iperf_options
