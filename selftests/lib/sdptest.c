@@ -238,6 +238,23 @@ const char *host_addr(int family, const char *host)
 	return v4 ? "10.9.0.1" : "fd09::1";
 }
 
+/*
+ * One of each case's own: the kernel gives a neighbour up 3 s after it was
+ * first asked for, and a second connection to it ends with the first's wait.
+ */
+void nobody_addr(union addr *a, int family)
+{
+	bool v4 = family == AF_INET;
+	const char *env = getenv(v4 ? "SDP_NOBODY4" : "SDP_NOBODY6");
+	char text[INET6_ADDRSTRLEN];
+
+	if (v4)
+		snprintf(text, sizeof(text), "10.9.0.%d", 80 + getpid() % 160);
+	else
+		snprintf(text, sizeof(text), "fd09::77:%x", getpid() & 0xffff);
+	addr_set(a, family, env ?: text, 9);
+}
+
 /* ------------------------------------------------------------------- pattern */
 
 /* splitmix64: a word of the stream from its number alone. */

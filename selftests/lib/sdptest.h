@@ -75,6 +75,9 @@ int peer_of(int fd, union addr *a);
  */
 const char *host_addr(int family, const char *host);
 
+/* An address of this host's network where nobody answers: SDP_NOBODY4 or 6. */
+void nobody_addr(union addr *a, int family);
+
 /* ------------------------------------------------------------------- pattern */
 
 void pattern_fill(void *buf, size_t len, __u64 key, __u64 pos);

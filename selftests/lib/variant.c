@@ -56,12 +56,7 @@ void here(union addr *a, int port)
 
 void nobody(union addr *a)
 {
-	const char *env = getenv(variant->family == AF_INET ? "SDP_NOBODY4" :
-							      "SDP_NOBODY6");
-
-	if (!env)
-		env = variant->family == AF_INET ? "10.9.0.77" : "fd09::77";
-	addr_set(a, variant->family, env, 9);
+	nobody_addr(a, variant->family);
 }
 
 int bind_to(int fd, const union addr *a)
