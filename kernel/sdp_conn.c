@@ -49,17 +49,39 @@ static void sdp_conn_timer(struct work_struct *work)
 	sdp_conn_put(conn);
 }
 
+/* A work that is pending has a reference of its own to the connection. */
+static void sdp_conn_cancel(struct sdp_conn *conn, struct delayed_work *work)
+{
+	if (cancel_delayed_work(work))
+		sdp_conn_put(conn);
+}
+
+/* Also with tx.lock held: the reference it drops is never the last. */
+static void sdp_conn_delay(struct sdp_conn *conn, struct delayed_work *work,
+			   unsigned long delay)
+{
+	sdp_conn_get(conn);
+	/* It was pending: that one's reference is this one's now. */
+	if (mod_delayed_work(sdp_conn_wq, work, delay))
+		refcount_dec(&conn->ref);
+}
+
+/* The worker acts on @flag; this uses the delayed work's reference up. */
+static void sdp_conn_raise(struct sdp_conn *conn, enum sdp_conn_flag flag)
+{
+	set_bit(flag, &conn->flags);
+	sdp_conn_queue_work(conn);
+	sdp_conn_put(conn);
+}
+
 void sdp_conn_stop_timer(struct sdp_conn *conn)
 {
-	if (cancel_delayed_work(&conn->timer))
-		sdp_conn_put(conn);
+	sdp_conn_cancel(conn, &conn->timer);
 }
 
 void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 {
-	sdp_conn_get(conn);
-	if (mod_delayed_work(sdp_conn_wq, &conn->timer, msecs_to_jiffies(ms)))
-		sdp_conn_put(conn);	/* it was pending, with a reference */
+	sdp_conn_delay(conn, &conn->timer, msecs_to_jiffies(ms));
 	/* Torn down meanwhile: nobody else would stop it. */
 	if (READ_ONCE(conn->tx.dead))
 		sdp_conn_stop_timer(conn);
@@ -67,18 +89,14 @@ void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 
 static void sdp_conn_uncork(struct work_struct *work)
 {
-	struct sdp_conn *conn = container_of(to_delayed_work(work),
-					     struct sdp_conn, uncork);
-
-	set_bit(SDP_CONN_UNCORK, &conn->flags);
-	sdp_conn_queue_work(conn);
-	sdp_conn_put(conn);
+	sdp_conn_raise(container_of(to_delayed_work(work), struct sdp_conn,
+				    uncork), SDP_CONN_UNCORK);
 }
 
 void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms)
 {
+	/* Not later than it was to be, so sdp_conn_delay() will not do. */
 	sdp_conn_get(conn);
-	/* Pending already: that one has a reference, ours is never the last. */
 	if (!queue_delayed_work(sdp_conn_wq, &conn->uncork,
 				msecs_to_jiffies(ms)))
 		refcount_dec(&conn->ref);
@@ -86,32 +104,23 @@ void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms)
 
 void sdp_conn_uncork_never(struct sdp_conn *conn)
 {
-	if (cancel_delayed_work(&conn->uncork))
-		sdp_conn_put(conn);
+	sdp_conn_cancel(conn, &conn->uncork);
 }
 
 static void sdp_conn_check(struct work_struct *work)
 {
-	struct sdp_conn *conn = container_of(to_delayed_work(work),
-					     struct sdp_conn, check);
-
-	set_bit(SDP_CONN_CHECK, &conn->flags);
-	sdp_conn_queue_work(conn);
-	sdp_conn_put(conn);
+	sdp_conn_raise(container_of(to_delayed_work(work), struct sdp_conn,
+				    check), SDP_CONN_CHECK);
 }
 
 void sdp_conn_check_later(struct sdp_conn *conn, unsigned long delay)
 {
-	sdp_conn_get(conn);
-	/* It was pending: that one's reference is this one's now. */
-	if (mod_delayed_work(sdp_conn_wq, &conn->check, delay))
-		refcount_dec(&conn->ref);
+	sdp_conn_delay(conn, &conn->check, delay);
 }
 
 void sdp_conn_check_never(struct sdp_conn *conn)
 {
-	if (cancel_delayed_work(&conn->check))
-		sdp_conn_put(conn);
+	sdp_conn_cancel(conn, &conn->check);
 }
 
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,

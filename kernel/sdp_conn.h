@@ -193,7 +193,10 @@ struct sdp_conn {
 		struct list_head idle;	/* to be posted again */
 		u64 bytes;
 		u64 msgs;
-		unsigned long heard;	/* jiffies of the last */
+		/* Jiffies of the last message; keepalive writes it as well,
+		 * under tx.lock, where an older one is as good.
+		 */
+		unsigned long heard;
 		/* Under lock: */
 		spinlock_t lock;
 		struct list_head queue;	/* arrived */

@@ -172,6 +172,18 @@ void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 	sdp_link_failed(conn, ssk);
 }
 
+u8 sdp_link_delay(const struct sock *sk, int flags)
+{
+	u8 nonagle = tcp_sk(sk)->nonagle;
+	u8 delay = 0;
+
+	if (nonagle & TCP_NAGLE_OFF)
+		delay |= SDP_DELAY_NODELAY;
+	if (nonagle & TCP_NAGLE_CORK || flags & SDP_MSG_MORE)
+		delay |= SDP_DELAY_CORK;
+	return delay;
+}
+
 void sdp_link_cut(struct sdp_sk *ssk, bool orderly)
 {
 	struct sdp_conn *conn = ssk->conn;

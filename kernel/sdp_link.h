@@ -93,6 +93,16 @@ void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
 struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk);
 
 /**
+ * sdp_link_delay() - what small writes may wait for
+ * @sk: locked; its TCP_NODELAY and TCP_CORK count
+ * @flags: of the call that sends; MSG_MORE counts
+ *
+ * Context: process.
+ * Return: enum sdp_mode_delay, without SDP_DELAY_PUSH.
+ */
+u8 sdp_link_delay(const struct sock *sk, int flags);
+
+/**
  * sdp_link_cut() - the socket lets go of its connection
  * @ssk: ours, its socket locked; has a connection
  * @orderly: true: what was sent is delivered, then DisConn; false: abort

@@ -149,13 +149,10 @@ static void sdp_opt_alive(struct sock *sk, struct sdp_sk *ssk)
 /* As TCP: TCP_NODELAY, set, pushes what is queued, even what is corked. */
 static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 {
-	u8 nonagle, delay;
+	u8 delay;
 
 	lock_sock(sk);
-	nonagle = tcp_sk(sk)->nonagle;
-	delay = nonagle & TCP_NAGLE_OFF ? SDP_DELAY_NODELAY : 0;
-	if (nonagle & TCP_NAGLE_CORK)
-		delay |= SDP_DELAY_CORK;
+	delay = sdp_link_delay(sk, 0);
 	if (ssk->mode == SDP_SK_CONNECTED) {
 		if (delay & SDP_DELAY_NODELAY && optname == TCP_NODELAY)
 			delay |= SDP_DELAY_PUSH;

@@ -108,19 +108,6 @@ static int sdp_sock_wait_memory(struct sock *sk, long *timeo)
 	return 0;
 }
 
-/* What small writes may wait for, by the options and the flags of a call. */
-static u8 sdp_sock_delay(const struct sock *sk, int flags)
-{
-	u8 nonagle = tcp_sk(sk)->nonagle;
-	u8 delay = 0;
-
-	if (nonagle & TCP_NAGLE_OFF)
-		delay |= SDP_DELAY_NODELAY;
-	if (nonagle & TCP_NAGLE_CORK || flags & SDP_MSG_MORE)
-		delay |= SDP_DELAY_CORK;
-	return delay;
-}
-
 /* How often the queue is pushed while a long send is being copied. */
 enum { SDP_SOCK_PUSH_EVERY = 4 };
 
@@ -128,7 +115,7 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			 struct sdp_conn *conn, struct msghdr *msg, int flags)
 {
 	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
-	u8 delay = sdp_sock_delay(sk, flags);
+	u8 delay = sdp_link_delay(sk, flags);
 	size_t len = msg_data_left(msg);
 	size_t done = 0;
 	int queued = 0;
@@ -397,7 +384,7 @@ static void __maybe_unused sdp_splice_eof(struct socket *sock)
 	if (ssk) {
 		lock_sock(sk);
 		if (ssk->mode == SDP_SK_CONNECTED) {
-			sdp_tx_set_delay(ssk->conn, sdp_sock_delay(sk, 0));
+			sdp_tx_set_delay(ssk->conn, sdp_link_delay(sk, 0));
 			sdp_tx_run(ssk->conn);
 		}
 		release_sock(sk);

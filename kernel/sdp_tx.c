@@ -15,9 +15,9 @@
  * Completions.  A send completion gives memory back and nothing more, so its
  * queue is not armed unless somebody needs the event: a writer who waits for
  * room, a DisConn or AbortConn under way, messages that wait for a place in
- * the send queue or are held back, or more than SDP_TX_LINGER bytes that would otherwise stay
- * behind on an idle connection.  Otherwise completions are reaped when the
- * next message is posted.  The last message of a burst is signalled, and some
+ * the send queue or are held back, or more than SDP_TX_LINGER bytes that would
+ * otherwise stay behind on an idle connection.  Otherwise completions are
+ * reaped when the next message is posted.  The last message of a burst is signalled, and some
  * in a long one; a completion retires all messages before it.
  *
  * Who owns a message: the caller while he fills it; tx.queue; tx.posted and
@@ -417,18 +417,28 @@ static u8 sdp_tx_take_done(struct sdp_conn *conn)
 	return done;
 }
 
-void sdp_tx_run(struct sdp_conn *conn)
+static void sdp_tx_go(struct sdp_conn *conn, bool reap)
 {
 	u8 done = 0;
 
 	spin_lock_bh(&conn->tx.lock);
 	if (!conn->tx.dead) {
-		__sdp_tx_run(conn, false);
+		__sdp_tx_run(conn, reap);
 		done = sdp_tx_take_done(conn);
 	}
 	spin_unlock_bh(&conn->tx.lock);
 	if (done)
 		sdp_tx_settle(conn, done);
+}
+
+void sdp_tx_run(struct sdp_conn *conn)
+{
+	sdp_tx_go(conn, false);
+}
+
+void sdp_tx_reap(struct sdp_conn *conn)
+{
+	sdp_tx_go(conn, true);
 }
 
 void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
@@ -454,20 +464,6 @@ void sdp_tx_set_alive(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
 	if (!conn->tx.dead && (keep_idle || user_timeout))
 		sdp_conn_check_later(conn, 0);
 	spin_unlock_bh(&conn->tx.lock);
-}
-
-void sdp_tx_reap(struct sdp_conn *conn)
-{
-	u8 done = 0;
-
-	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.dead) {
-		__sdp_tx_run(conn, true);
-		done = sdp_tx_take_done(conn);
-	}
-	spin_unlock_bh(&conn->tx.lock);
-	if (done)
-		sdp_tx_settle(conn, done);
 }
 
 bool sdp_tx_want_space(struct sdp_conn *conn)
