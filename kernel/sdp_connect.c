@@ -82,13 +82,19 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 		sdp_connect_report(sk, sock, -err);
 }
 
+static struct sdp_peer_key sdp_connect_key(const struct sdp_addr *remote,
+					   int ifindex)
+{
+	return (struct sdp_peer_key) {
+		.ip		= remote->ip,
+		.ifindex	= ifindex,
+		.port		= remote->port,
+	};
+}
+
 static void sdp_connect_learn(const struct sdp_conn *conn, u8 reason)
 {
-	struct sdp_peer_key key = {
-		.ip		= conn->remote.ip,
-		.ifindex	= conn->ifindex,
-		.port		= conn->remote.port,
-	};
+	struct sdp_peer_key key = sdp_connect_key(&conn->remote, conn->ifindex);
 
 	sdp_peers_learn(conn->sn, &key, reason);
 }
@@ -390,11 +396,7 @@ static u8 sdp_connect_known(const struct sock *sk,
 			    const struct sdp_connect_to *to)
 {
 	struct sdp_net *sn = sdp_net(sock_net(sk));
-	struct sdp_peer_key key = {
-		.ip		= to->remote.ip,
-		.ifindex	= to->ifindex,
-		.port		= to->remote.port,
-	};
+	struct sdp_peer_key key = sdp_connect_key(&to->remote, to->ifindex);
 
 	switch (sdp_peers_ask(sn, &key)) {
 	case SDP_PEER_TAKES:
@@ -406,7 +408,8 @@ static u8 sdp_connect_known(const struct sock *sk,
 	case SDP_PEER_UNKNOWN:
 		break;
 	}
-	if (!READ_ONCE(sn->learn))
+	/* Without memory an answer would be lost, and SDP never tried. */
+	if (!READ_ONCE(sn->learn) || !READ_ONCE(sn->cache_max))
 		return SDP_REASON_NONE;
 	sdp_connect_probe(sk, to, &key);
 	return SDP_REASON_LEARNING;

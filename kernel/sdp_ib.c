@@ -15,10 +15,6 @@
  * connection runs alone and does its bits in the order of enum sdp_ib_todo: it
  * alone touches the CM id, the resolver and the queue pair's state.
  *
- * Listening is per port number of the host, not per namespace: the REQ's
- * netdev says which namespace it is for.  ib_cm has no range any more, so
- * there is one listening id per device and port.
- *
  * The CM id is destroyed as soon as the DREQ exchange is over.  The time wait
  * that follows belongs to ib_cm, which keeps what it needs for it (and answers
  * a repeated DREQ) without the id.
@@ -27,25 +23,21 @@
  * of the device lost; their workers destroy what they have.  A connection with
  * a socket lives on without its device half, with the bytes that had arrived.
  */
-#include <linux/inetdevice.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <net/addrconf.h>
-#include <net/ip6_route.h>
 #include <net/ipv6.h>
-#include <net/route.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
 #include <linux/sdp.h>
 #include "sdp_conn.h"
 #include "sdp_ib.h"
-#include "sdp_qp.h"
+#include "sdp_ib_addr.h"
+#include "sdp_ib_data.h"
+#include "sdp_ib_port.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
-
-#define SDP_IB_SERVICE_ID	0x0000000000010000ULL	/* + port, 1.1 */
 
 enum {
 	SDP_IB_SQ_SIZE		= 31,
@@ -59,12 +51,13 @@ enum {
 	SDP_IB_CM_TIMEOUT_MAX	= 17,
 	SDP_IB_CM_RETRIES	= 15,
 	SDP_IB_ASK_MS		= 10,		/* for a neighbour, at first */
+	SDP_IB_BUSY_MS		= 10,		/* for a full backlog, at first */
+	SDP_IB_BUSY_MAX_MS	= 1000,
 	/* A peer that is slow by its own word may have 4 times as long. */
 	SDP_IB_ACK_SLACK	= 2,
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
 	SDP_IB_MAX_ADVERTS	= 1,
-	SDP_IB_POLL		= 4,		/* completions per call, on the stack */
 };
 
 /* What the worker has to do; it does the lowest bit first. */
@@ -76,7 +69,8 @@ enum sdp_ib_todo {
 	SDP_IB_REP,		/* active: REP received */
 	SDP_IB_BUILD,		/* passive: REQ admitted */
 	SDP_IB_RTU,		/* passive: RTU, or a message, received */
-	SDP_IB_TIMEOUT,		/* not established in time */
+	SDP_IB_BUSY,		/* active: the peer has no room now */
+	SDP_IB_TIMEOUT,		/* not established in time, or not busy now */
 	SDP_IB_REFUSED,		/* ib->err and ib->reason say how */
 	SDP_IB_DREQ_HEARD,
 	SDP_IB_DREP_HEARD,	/* or the DREQ was given up */
@@ -86,47 +80,8 @@ enum sdp_ib_todo {
 	SDP_IB_FREE,
 };
 
-struct sdp_ib {
-	struct sdp_conn *conn;		/* a reference, until freed */
-	struct work_struct work;
-	struct delayed_work timeout;	/* until it is established */
-	unsigned long todo;		/* enum sdp_ib_todo */
-	struct sdp_dev *dev;		/* reference; set before it is listed */
-	struct list_head dev_node;	/* dev->conns, dev->lock */
-	struct ib_cm_id *cm_id;
-	struct rdma_cm_id *resolver;
-	struct sdp_qp qp;
-	struct sdp_wire_hello peer;	/* its Hello or HelloAck */
-	u32 psn;			/* the peer's first, 24 bits */
-	u32 peer_qpn;
-	u8 port_num;
-	u8 responder_resources;
-	u8 initiator_depth;
-	bool resolved;			/* the address, by the resolver */
-	u32 ask_ms;			/* until the resolver looks again */
-	bool freed;			/* worker only */
-	int err;			/* with SDP_IB_REFUSED: positive errno */
-	u8 reason;
-};
-
-/* One port number that somebody listens on, and its id on each device. */
-struct sdp_ib_port {
-	struct list_head node;
-	struct list_head ids;
-	unsigned int users;
-	u16 port;
-};
-
-struct sdp_ib_listen {
-	struct list_head node;
-	struct sdp_dev *dev;		/* not a reference: remove() ends it */
-	struct ib_cm_id *cm_id;
-};
-
 static const struct sdp_xport_upper *sdp_ib_upper;
 static struct workqueue_struct *sdp_ib_wq;
-static LIST_HEAD(sdp_ib_ports);
-static DEFINE_MUTEX(sdp_ib_ports_lock);
 
 static void sdp_ib_work(struct work_struct *work);
 static void sdp_ib_timeout(struct work_struct *work);
@@ -137,6 +92,17 @@ static void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
 	sdp_conn_get(ib->conn);
 	if (!queue_work(sdp_ib_wq, &ib->work))
 		sdp_conn_put(ib->conn);
+}
+
+/* For an attempt: not beyond its end. */
+static void sdp_ib_set_timer(struct sdp_ib *ib, unsigned int ms)
+{
+	unsigned long at = jiffies + msecs_to_jiffies(ms);
+
+	if (time_after(at, ib->deadline))
+		at = ib->deadline;
+	mod_delayed_work(sdp_ib_wq, &ib->timeout,
+			 max_t(long, at - jiffies, 0));
 }
 
 static void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason)
@@ -150,90 +116,6 @@ static void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason)
 static bool sdp_ib_short_of(int err)
 {
 	return err == -ENOMEM || err == -ENOBUFS;
-}
-
-/* Addresses */
-
-static void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
-			       struct sockaddr_storage *to)
-{
-	memset(to, 0, sizeof(*to));
-	if (ipv6_addr_v4mapped(&addr->ip)) {
-		struct sockaddr_in *sin = (struct sockaddr_in *)to;
-
-		sin->sin_family = AF_INET;
-		sin->sin_addr.s_addr = addr->ip.s6_addr32[3];
-	} else {
-		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)to;
-
-		sin6->sin6_family = AF_INET6;
-		sin6->sin6_addr = addr->ip;
-		if (ipv6_addr_type(&addr->ip) & IPV6_ADDR_LINKLOCAL)
-			sin6->sin6_scope_id = ifindex;
-	}
-}
-
-/* In the Hello an IPv4 address stands behind zeros, not v4-mapped (1.2). */
-static void sdp_ib_ip_to_wire(const struct in6_addr *ip, u8 *wire)
-{
-	memcpy(wire, ip, sizeof(*ip));
-	if (ipv6_addr_v4mapped(ip))
-		memset(wire, 0, 12);
-}
-
-static void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip)
-{
-	memcpy(ip, wire, sizeof(*ip));
-	if (ipv == 4)
-		ipv6_addr_set_v4mapped(ip->s6_addr32[3], ip);
-}
-
-/* Choose the source as TCP would; 0 or a negative errno. */
-static int sdp_ib_route_source(struct sdp_conn *conn)
-{
-	if (ipv6_addr_v4mapped(&conn->remote.ip)) {
-		struct flowi4 fl4 = {
-			.flowi4_oif	= conn->ifindex,
-			.flowi4_mark	= conn->mark,
-			.flowi4_proto	= IPPROTO_TCP,
-			.flowi4_uid	= conn->uid,
-			.daddr		= conn->remote.ip.s6_addr32[3],
-		};
-		struct rtable *rt;
-
-		if (!ipv6_addr_any(&conn->local.ip))
-			fl4.saddr = conn->local.ip.s6_addr32[3];
-		rt = ip_route_output_flow(conn->net, &fl4, NULL);
-		if (IS_ERR(rt))
-			return PTR_ERR(rt);
-		ip_rt_put(rt);
-		ipv6_addr_set_v4mapped(fl4.saddr, &conn->local.ip);
-	} else {
-		struct flowi6 fl6 = {
-			.flowi6_oif	= conn->ifindex,
-			.flowi6_mark	= conn->mark,
-			.flowi6_proto	= IPPROTO_TCP,
-			.flowi6_uid	= conn->uid,
-			.daddr		= conn->remote.ip,
-			.saddr		= conn->local.ip,
-		};
-		struct dst_entry *dst;
-
-		dst = ip6_dst_lookup_flow(conn->net, NULL, &fl6, NULL);
-		if (IS_ERR(dst))
-			return PTR_ERR(dst);
-		dst_release(dst);
-		conn->local.ip = fl6.saddr;
-	}
-	return 0;
-}
-
-static bool sdp_ib_is_loopback(const struct in6_addr *ip)
-{
-	/* TCP takes the wildcard for loopback. */
-	if (ipv6_addr_v4mapped(ip))
-		return ipv4_is_loopback(ip->s6_addr32[3]) || !ip->s6_addr32[3];
-	return ipv6_addr_loopback(ip) || ipv6_addr_any(ip);
 }
 
 /* Queue pair */
@@ -450,6 +332,11 @@ static void sdp_ib_resolve(struct sdp_ib *ib)
 	struct sdp_conn *conn = ib->conn;
 	int err;
 
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	ib->resolved = false;
+	ib->ask_ms = 0;
+
 	if (sdp_ib_is_loopback(&conn->remote.ip)) {
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_LOOPBACK);
 		return;
@@ -500,6 +387,27 @@ static u8 sdp_ib_cm_timeout(u32 limit_ms)
 		       SDP_IB_CM_TIMEOUT_MAX);
 }
 
+/* The device half and the CM id, on the device that the route leads to. */
+static int sdp_ib_open(struct sdp_ib *ib, const struct rdma_cm_id *id)
+{
+	int err;
+
+	if (ib->dev)	/* another try: the queue pair is there already */
+		err = ib->dev->ib == id->device &&
+		      ib->port_num == id->port_num ? 0 : -ENODEV;
+	else
+		err = sdp_ib_enlist(ib, id->device);
+	if (err)
+		return err;
+	ib->port_num = id->port_num;
+	ib->cm_id = ib_create_cm_id(id->device, sdp_ib_cm_event, ib);
+	if (IS_ERR(ib->cm_id)) {
+		err = PTR_ERR(ib->cm_id);
+		ib->cm_id = NULL;
+	}
+	return err;
+}
+
 static int sdp_ib_try_req(struct sdp_ib *ib)
 {
 	struct rdma_cm_id *id = ib->resolver;
@@ -529,22 +437,19 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		.rnr_retry_count = SDP_IB_RNR_RETRY,
 		.max_cm_retries	= SDP_IB_CM_RETRIES,
 	};
-	int bufs, err;
+	int err;
 
-	err = sdp_ib_enlist(ib, id->device);
+	err = sdp_ib_open(ib, id);
 	if (err)
 		return err;
-	ib->port_num = id->port_num;
-	ib->cm_id = ib_create_cm_id(id->device, sdp_ib_cm_event, ib);
-	if (IS_ERR(ib->cm_id)) {
-		err = PTR_ERR(ib->cm_id);
-		ib->cm_id = NULL;
-		return err;
+	if (!ib->qp.qp) {
+		err = sdp_ib_build_qp(ib,
+				      be16_to_cpu(id->route.path_rec->pkey));
+		if (err < 0)
+			return err;
+		ib->told_bufs = err;
 	}
-	bufs = sdp_ib_build_qp(ib, be16_to_cpu(id->route.path_rec->pkey));
-	if (bufs < 0)
-		return bufs;
-	hello.bufs = bufs;
+	hello.bufs = ib->told_bufs;
 	sdp_ib_ip_to_wire(&conn->local.ip, hello.src_ip);
 	sdp_ib_ip_to_wire(&conn->remote.ip, hello.dst_ip);
 	sdp_wire_put_hello(data, &hello);
@@ -572,15 +477,9 @@ static int sdp_ib_try_sidr(struct sdp_ib *ib)
 	};
 	int err;
 
-	err = sdp_ib_enlist(ib, id->device);
+	err = sdp_ib_open(ib, id);
 	if (err)
 		return err;
-	ib->cm_id = ib_create_cm_id(id->device, sdp_ib_cm_event, ib);
-	if (IS_ERR(ib->cm_id)) {
-		err = PTR_ERR(ib->cm_id);
-		ib->cm_id = NULL;
-		return err;
-	}
 	trace_sdp_cm(ib->conn->id, "send SIDR REQ",
 		     ntohs(ib->conn->remote.port));
 	return ib_send_cm_sidr_req(ib->cm_id, &req);
@@ -608,7 +507,7 @@ static void sdp_ib_rep(struct sdp_ib *ib)
 
 	if (sdp_conn_state(conn) != SDP_SYN_SENT)
 		return;
-	sdp_ib_limits(conn, conn->tx.flow.posted, &ib->peer);
+	sdp_ib_limits(conn, ib->told_bufs, &ib->peer);
 	err = sdp_ib_modify(ib, IB_QPS_RTR);
 	if (!err)
 		err = sdp_ib_modify(ib, IB_QPS_RTS);
@@ -633,100 +532,44 @@ static void sdp_ib_timeout(struct work_struct *work)
 	sdp_ib_queue(ib, SDP_IB_TIMEOUT);
 }
 
+/*
+ * The peer rejected for now: its backlog is full, or its limits are reached.
+ * TCP drops a SYN then, and the client repeats it until there is room or the
+ * time is over; so does this, with the queue pair that it has.
+ */
+static void sdp_ib_busy(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	ib_destroy_cm_id(ib->cm_id);
+	ib->cm_id = NULL;
+	ib->busy_ms = ib->busy_ms ? min(2 * ib->busy_ms, SDP_IB_BUSY_MAX_MS) :
+				    SDP_IB_BUSY_MS;
+	sdp_count(conn->sn, SDP_CNT_CONNECT_AGAIN, 1);
+	trace_sdp_cm(conn->id, "busy", ib->busy_ms);
+	sdp_ib_set_timer(ib, ib->busy_ms);
+}
+
 static void sdp_ib_timed_out(struct sdp_ib *ib)
 {
 	/* It may have come about while this waited its turn. */
 	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
 		return;
-	if (ib->resolver && !ib->resolved)
+	if (ib->busy_ms && !ib->cm_id && time_before(jiffies, ib->deadline)) {
+		sdp_ib_set_timer(ib, ib->conn->limit_ms);
+		sdp_ib_resolve(ib);
+	} else if (ib->busy_ms) {
+		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_BUSY);
+	} else if (ib->resolver && !ib->resolved) {
 		sdp_conn_refuse(ib->conn, EHOSTUNREACH, SDP_REASON_NO_ROUTE);
-	else
+	} else {
 		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
+	}
 }
 
 /* Passive side */
-
-static struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
-					struct ib_device *device,
-					__be64 service_id,
-					const struct in6_addr *local)
-{
-	struct sockaddr_storage addr;
-	struct sdp_addr to = { .ip = *local };
-	struct net_device *ndev;
-
-	if (rdma_protocol_roce(device, req->port)) {
-		rcu_read_lock();
-		ndev = rdma_read_gid_attr_ndev_rcu(req->ppath_sgid_attr);
-		if (IS_ERR(ndev))
-			ndev = NULL;
-		dev_hold(ndev);
-		rcu_read_unlock();
-		return ndev;
-	}
-	sdp_ib_to_sockaddr(&to, 0, &addr);
-	return ib_get_net_dev_by_params(device, req->port, req->bth_pkey,
-					&req->primary_path->sgid,
-					(struct sockaddr *)&addr);
-}
-
-/* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4). */
-static bool sdp_ib_route_matches(struct net_device *ndev,
-				 const struct in6_addr *local,
-				 const struct in6_addr *remote)
-{
-	struct net *net = dev_net(ndev);
-	bool match;
-
-	if (ipv6_addr_v4mapped(local)) {
-		struct flowi4 fl4 = {
-			.flowi4_proto = IPPROTO_TCP,
-			.daddr = remote->s6_addr32[3],
-			.saddr = local->s6_addr32[3],
-		};
-		struct rtable *rt;
-
-		if (inet_addr_type_dev_table(net, ndev, fl4.saddr) != RTN_LOCAL)
-			return false;
-		rt = ip_route_output_flow(net, &fl4, NULL);
-		if (IS_ERR(rt))
-			return false;
-		match = rt->dst.dev == ndev || rt->rt_type == RTN_LOCAL;
-		ip_rt_put(rt);
-	} else {
-		struct flowi6 fl6 = {
-			.flowi6_proto = IPPROTO_TCP,
-			.daddr = *remote,
-			.saddr = *local,
-		};
-		struct dst_entry *dst;
-
-		if (!ipv6_chk_addr(net, local, ndev, 1))
-			return false;
-		dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
-		if (IS_ERR(dst))
-			return false;
-		match = dst->dev == ndev ||
-			((struct rt6_info *)dst)->rt6i_flags & RTF_LOCAL;
-		dst_release(dst);
-	}
-	return match;
-}
-
-/* The Hello is written by the peer: its addresses must be the path's (1.4). */
-static bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
-				struct ib_device *device,
-				struct net_device *ndev,
-				const struct in6_addr *local,
-				const struct in6_addr *remote)
-{
-	const struct sa_path_rec *path = req->primary_path;
-
-	if (!rdma_protocol_roce(device, req->port))
-		return sdp_ib_route_matches(ndev, local, remote);
-	return !memcmp(&path->sgid, local, sizeof(*local)) &&
-	       !memcmp(&path->dgid, remote, sizeof(*remote));
-}
 
 static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
 			    const struct ib_cm_req_event_param *req)
@@ -745,7 +588,7 @@ static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
  * Validate and admit; the connection is built by its worker.
  *
  * Returns 0 if it was admitted: the CM id is the connection's then.  Otherwise
- * the CM destroys the id, and so rejects with reason 28.
+ * the CM destroys the id, and so rejects with reason 28, if we have not.
  */
 static int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 {
@@ -771,7 +614,7 @@ static int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	sdp_ib_ip_from_wire(hello.dst_ip, hello.ipv, &local.ip);
 	sdp_ib_ip_from_wire(hello.src_ip, hello.ipv, &remote.ip);
 	remote.port = htons(hello.port);
-	ndev = sdp_ib_netdev(req, device, cm_id->service_id, &local.ip);
+	ndev = sdp_ib_netdev(req, device, &local.ip);
 	if (!ndev) {
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_PATH, 1);
 		return -EINVAL;
@@ -787,6 +630,12 @@ static int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	dev_put(ndev);
 	if (IS_ERR(conn)) {
 		trace_sdp_cm(0, "refused", PTR_ERR(conn));
+		/* As the CM says it where nobody listens at all; without this
+		 * the peer would take it for a lack of room, and try again.
+		 */
+		if (PTR_ERR(conn) == -ECONNREFUSED)
+			ib_send_cm_rej(cm_id, IB_CM_REJ_INVALID_SERVICE_ID,
+				       NULL, 0, NULL, 0);
 		return PTR_ERR(conn);
 	}
 	ib = sdp_ib_alloc(conn);
@@ -968,7 +817,10 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 	case IB_CM_REJ_RECEIVED:
 		trace_sdp_cm(ib->conn->id, "REJ reason",
 			     event->param.rej_rcvd.reason);
-		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
+		if (event->param.rej_rcvd.reason == IB_CM_REJ_CONSUMER_DEFINED)
+			sdp_ib_queue(ib, SDP_IB_BUSY);
+		else
+			sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
 		break;
 	case IB_CM_SIDR_REP_RECEIVED:
 		if (event->param.sidr_rep_rcvd.status == IB_SIDR_SUCCESS)
@@ -996,16 +848,6 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 
 /* Teardown */
 
-static void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-
-	lockdep_assert_held(&conn->rx.lock);
-	ib_dma_unmap_page(ib->dev->ib, buf->dma, conn->rcv_size,
-			  DMA_FROM_DEVICE);
-	buf->mapped = false;
-}
-
 static void sdp_ib_send_dreq(struct sdp_ib *ib)
 {
 	/* Not connected, or theirs crossed: there is nothing to wait for. */
@@ -1023,17 +865,6 @@ static void sdp_ib_dreq_heard(struct sdp_ib *ib)
 	sdp_conn_event(ib->conn, SDP_EV_DREQ);
 	/* The table asks for a DREP only where it expected none. */
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
-}
-
-static void sdp_ib_unmap_all(struct sdp_conn *conn)
-{
-	struct sdp_buf *buf;
-
-	spin_lock_bh(&conn->rx.lock);
-	list_for_each_entry(buf, &conn->rx.all, all)
-		if (buf->mapped)
-			sdp_ib_unmap(conn, buf);
-	spin_unlock_bh(&conn->rx.lock);
 }
 
 /* Steps 2 and 3 of the teardown told in sdp_conn.c. */
@@ -1120,6 +951,9 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 	case SDP_IB_RTU:
 		sdp_ib_rtu(ib);
 		break;
+	case SDP_IB_BUSY:
+		sdp_ib_busy(ib);
+		break;
 	case SDP_IB_TIMEOUT:
 		sdp_ib_timed_out(ib);
 		break;
@@ -1173,8 +1007,8 @@ static int sdp_ib_connect(struct sdp_conn *conn)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until freed */
 	sdp_conn_event(conn, SDP_EV_CONNECT);
-	queue_delayed_work(sdp_ib_wq, &ib->timeout,
-			   msecs_to_jiffies(conn->limit_ms));
+	ib->deadline = jiffies + msecs_to_jiffies(conn->limit_ms);
+	sdp_ib_set_timer(ib, conn->limit_ms);
 	sdp_ib_queue(ib, SDP_IB_RESOLVE);
 	return 0;
 }
@@ -1189,131 +1023,6 @@ static void sdp_ib_act(struct sdp_conn *conn, unsigned int actions)
 		sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 	if (actions & SDP_DO_FREE)
 		sdp_ib_queue(ib, SDP_IB_FREE);
-}
-
-static int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-	struct ib_device *device = ib->dev->ib;
-
-	lockdep_assert_held(&conn->tx.lock);
-	msg->dma = ib_dma_map_single(device, msg->addr, msg->bytes,
-				     DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(device, msg->dma))
-		return -ENOMEM;
-	msg->mapped = true;
-	return sdp_qp_post_send(&ib->qp, msg->dma, msg->bytes, msg,
-				msg->signalled);
-}
-
-static int sdp_ib_keepalive(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-
-	lockdep_assert_held(&conn->tx.lock);
-	return sdp_qp_post_nothing(&ib->qp, msg);
-}
-
-static int sdp_ib_wc_errno(enum ib_wc_status status)
-{
-	switch (status) {
-	case IB_WC_SUCCESS:
-		return 0;
-	case IB_WC_RETRY_EXC_ERR:
-	case IB_WC_RESP_TIMEOUT_ERR:
-		return -ETIMEDOUT;
-	default:
-		return -ECONNRESET;
-	}
-}
-
-static void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-
-	ib_dma_unmap_single(ib->dev->ib, msg->dma, msg->bytes, DMA_TO_DEVICE);
-	msg->mapped = false;
-}
-
-static int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-
-	lockdep_assert_held(&conn->tx.lock);
-	ib_dma_sync_single_for_device(ib->dev->ib, buf->dma, conn->rcv_size,
-				      DMA_FROM_DEVICE);
-	return sdp_qp_post_recv(&ib->qp, buf->dma, conn->rcv_size, buf);
-}
-
-static int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-	struct ib_wc wc[SDP_IB_POLL];
-	int i, n, want, done = 0;
-
-	do {
-		want = min_t(int, budget - done, SDP_IB_POLL);
-		n = ib_poll_cq(ib->qp.recv_cq, want, wc);
-		for (i = 0; i < n; i++) {
-			struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
-			u32 bytes = 0;
-
-			/* On errors only the cookie and the status are valid. */
-			if (wc[i].status == IB_WC_SUCCESS) {
-				bytes = wc[i].byte_len;
-				ib_dma_sync_single_for_cpu(ib->dev->ib,
-							   buf->dma, bytes,
-							   DMA_FROM_DEVICE);
-			}
-			sdp_rx_arrived(conn, buf, bytes, wc[i].status);
-		}
-		done += max(n, 0);
-	} while (n == want && done < budget);
-	return done;
-}
-
-static void sdp_ib_poll_send(struct sdp_conn *conn)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-	struct ib_wc wc[SDP_IB_POLL];
-	int i, n;
-
-	do {
-		n = ib_poll_cq(ib->qp.send_cq, SDP_IB_POLL, wc);
-		for (i = 0; i < n; i++)
-			sdp_tx_sent(conn, (void *)(uintptr_t)wc[i].wr_id,
-				    sdp_ib_wc_errno(wc[i].status));
-	} while (n == SDP_IB_POLL);
-}
-
-static bool sdp_ib_arm_recv(struct sdp_conn *conn)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-
-	return sdp_qp_arm(ib->qp.recv_cq);
-}
-
-static bool sdp_ib_arm_send(struct sdp_conn *conn)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-
-	return sdp_qp_arm(ib->qp.send_cq);
-}
-
-static int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-	int err = -ENODEV;
-
-	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.dead) {
-		buf->dma = ib_dma_map_page(ib->dev->ib, buf->page, 0,
-					   conn->rcv_size, DMA_FROM_DEVICE);
-		buf->mapped = !ib_dma_mapping_error(ib->dev->ib, buf->dma);
-		err = buf->mapped ? 0 : -ENOMEM;
-	}
-	spin_unlock_bh(&conn->tx.lock);
-	return err;
 }
 
 static void sdp_ib_info(struct sdp_conn *conn, char *device, size_t size,
@@ -1336,132 +1045,11 @@ static void sdp_ib_release(struct sdp_conn *conn)
 	kfree(conn->xp_priv);
 }
 
-/* Listening */
-
-static struct sdp_ib_port *sdp_ib_find_port(u16 number)
-{
-	struct sdp_ib_port *port;
-
-	lockdep_assert_held(&sdp_ib_ports_lock);
-	list_for_each_entry(port, &sdp_ib_ports, node)
-		if (port->port == number)
-			return port;
-	return NULL;
-}
-
-static int sdp_ib_listen_on(struct sdp_dev *dev, void *arg)
-{
-	struct sdp_ib_port *port = arg;
-	struct sdp_ib_listen *listen;
-	int err;
-
-	lockdep_assert_held(&sdp_ib_ports_lock);
-	/* listen() and a device's coming may meet here. */
-	list_for_each_entry(listen, &port->ids, node)
-		if (listen->dev == dev)
-			return 0;
-	listen = kzalloc_obj(*listen, GFP_KERNEL);
-	if (!listen)
-		return -ENOMEM;
-	listen->dev = dev;
-	listen->cm_id = ib_cm_insert_listen(dev->ib, sdp_ib_cm_event,
-					    cpu_to_be64(SDP_IB_SERVICE_ID +
-							port->port));
-	if (IS_ERR(listen->cm_id)) {
-		err = PTR_ERR(listen->cm_id);
-		kfree(listen);
-		return err == -EBUSY ? -EADDRINUSE : err;
-	}
-	list_add_tail(&listen->node, &port->ids);
-	return 0;
-}
-
-static void sdp_ib_unlisten_on(struct sdp_ib_port *port, struct sdp_dev *dev)
-{
-	struct sdp_ib_listen *listen, *next;
-
-	list_for_each_entry_safe(listen, next, &port->ids, node) {
-		if (dev && listen->dev != dev)
-			continue;
-		list_del(&listen->node);
-		ib_destroy_cm_id(listen->cm_id);
-		kfree(listen);
-	}
-}
-
-static void sdp_ib_put_port(struct sdp_ib_port *port)
-{
-	if (--port->users)
-		return;
-	list_del(&port->node);
-	sdp_ib_unlisten_on(port, NULL);
-	kfree(port);
-}
-
-static int sdp_ib_listen(u16 number)
-{
-	struct sdp_ib_port *port;
-	int err = 0;
-
-	mutex_lock(&sdp_ib_ports_lock);
-	port = sdp_ib_find_port(number);
-	if (port) {
-		port->users++;
-		goto out;
-	}
-	port = kzalloc_obj(*port, GFP_KERNEL);
-	if (!port) {
-		err = -ENOMEM;
-		goto out;
-	}
-	port->port = number;
-	port->users = 1;
-	INIT_LIST_HEAD(&port->ids);
-	list_add_tail(&port->node, &sdp_ib_ports);
-	err = sdp_dev_for_each(sdp_ib_listen_on, port);
-	if (err)
-		sdp_ib_put_port(port);
-out:
-	mutex_unlock(&sdp_ib_ports_lock);
-	return err;
-}
-
-static void sdp_ib_unlisten(u16 number)
-{
-	struct sdp_ib_port *port;
-
-	mutex_lock(&sdp_ib_ports_lock);
-	port = sdp_ib_find_port(number);
-	if (port)
-		sdp_ib_put_port(port);
-	mutex_unlock(&sdp_ib_ports_lock);
-}
-
-static void sdp_ib_add(struct sdp_dev *dev)
-{
-	struct sdp_ib_port *port;
-	int err;
-
-	mutex_lock(&sdp_ib_ports_lock);
-	list_for_each_entry(port, &sdp_ib_ports, node) {
-		err = sdp_ib_listen_on(dev, port);
-		if (err)
-			pr_warn("%s: cannot listen on port %u (%d)\n",
-				dev_name(&dev->ib->dev), port->port, err);
-	}
-	mutex_unlock(&sdp_ib_ports_lock);
-}
-
 static void sdp_ib_remove(struct sdp_dev *dev)
 {
-	struct sdp_ib_port *port;
 	struct sdp_ib *ib;
 
-	mutex_lock(&sdp_ib_ports_lock);
-	list_for_each_entry(port, &sdp_ib_ports, node)
-		sdp_ib_unlisten_on(port, dev);
-	mutex_unlock(&sdp_ib_ports_lock);
-
+	sdp_ib_ports_remove(dev);
 	spin_lock_bh(&dev->lock);
 	dev->going = true;
 	list_for_each_entry(ib, &dev->conns, dev_node)
@@ -1470,7 +1058,7 @@ static void sdp_ib_remove(struct sdp_dev *dev)
 }
 
 static const struct sdp_dev_ops sdp_ib_dev_ops = {
-	.add	= sdp_ib_add,
+	.add	= sdp_ib_ports_add,
 	.remove	= sdp_ib_remove,
 };
 
@@ -1501,6 +1089,7 @@ int __init sdp_ib_init(const struct sdp_xport_upper *upper)
 	int err;
 
 	sdp_ib_upper = upper;
+	sdp_ib_ports_init(sdp_ib_cm_event);
 	sdp_ib_wq = alloc_workqueue("sdp_ib", WQ_UNBOUND, 0);
 	if (!sdp_ib_wq)
 		return -ENOMEM;

@@ -22,6 +22,7 @@
 	X(CONNECT,	"connect",	"connections opened from here over SDP") \
 	X(ACCEPT,	"accept",	"connections that arrived over SDP and were admitted") \
 	X(CONNECT_FAIL,	"connect_fail",	"attempts to open a connection over SDP that failed") \
+	X(CONNECT_AGAIN, "connect_again", "requests repeated because the peer had no room") \
 	X(FALLBACK,	"fallback",	"connections that TCP took over; see fallback_*") \
 	X(PROBES,	"probes",	"destinations asked in the background") \
 	X(REJECT_HELLO,	"reject_hello",	"requests refused: Hello not valid") \

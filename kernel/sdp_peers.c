@@ -51,7 +51,7 @@ static atomic_t sdp_peers_generation;
 /* A probe that says nothing within this time is not waited for any more. */
 enum { SDP_PEERS_PROBE_MS = 60000 };
 
-/* Parts of cache_timeout that the first silence counts; how many times as long
+/* Parts of cache_timeout that the first such time counts; how many times as long
  * the next one does.
  */
 enum { SDP_PEERS_ONCE = 64, SDP_PEERS_AGAIN = 4 };
@@ -171,15 +171,15 @@ bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key)
 	return mine;
 }
 
-/* Silence may be an accident: the first is held against it for a short time
- * only, each that follows for a longer one.
+/* Silence may be an accident, and a lack of room a moment's: the first is held
+ * against it for a short time only, each that follows for a longer one.
  */
 static unsigned int sdp_peers_how_long(const struct sdp_peer *peer, u8 reason,
 				       unsigned int most)
 {
-	if (reason != SDP_REASON_TIMEOUT)
+	if (reason != SDP_REASON_TIMEOUT && reason != SDP_REASON_BUSY)
 		return most;
-	if (!peer || peer->reason != SDP_REASON_TIMEOUT)
+	if (!peer || peer->reason != reason)
 		return DIV_ROUND_UP(most, SDP_PEERS_ONCE);
 	return min_t(u64, most, (u64)SDP_PEERS_AGAIN * peer->ms);
 }
@@ -223,6 +223,7 @@ void sdp_peers_learn(struct sdp_net *sn, const struct sdp_peer_key *key,
 		fallthrough;
 	case SDP_REASON_REFUSED:
 	case SDP_REASON_PROTOCOL:
+	case SDP_REASON_BUSY:
 		sdp_peers_lacks(sn, peers, key, reason);
 		break;
 	default:

@@ -269,3 +269,46 @@ TEST_ON(learn_at_once, ON_DOOR3)
 	EQ(1, counter("probes") - probes);
 	EQ_HEX(0, poll_one(l, POLLIN, 50));
 }
+
+/* An answer that cannot be kept would be asked for ever: so it is tried. */
+TEST_ON(learn_without_memory, ON_DOOR3)
+{
+	struct counts was;
+	union addr a;
+	int l = listener(&a, 64);
+
+	remember();
+	sysctl("learn", 1);
+	sysctl("cache_max", 0);
+	was = counts();
+	CHECK(by_sdp(l, &a));
+	counted(&was, 0, 0, 0, 0);
+	EQ(0, counter("probes") - was.probes);
+}
+
+/* A full backlog is this moment's: not held against the server for long. */
+TEST_ON(cache_busy, ON_DOOR3)
+{
+	unsigned long long busy = counter("fallback_busy");
+	int l, c, s, i;
+	union addr a;
+
+	l = listener(&a, 1);
+	remember();
+	for (i = 0; i < 2; i++)
+		OK(connect_to(required(), &a));
+	/* What is said for a 64th of that time is said for 100 ms. */
+	sysctl("cache_timeout", 6400);
+	sysctl("connect_timeout", 100);
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	EVENTUALLY(busy + 1, counter("fallback_busy"));
+	/* TCP's SYN waits for room as well. */
+	for (i = 0; i < 3; i++) {
+		await(l, POLLIN);
+		s = OK(accept(l, NULL, NULL));
+		EQ(i < 2, transport(s) == SDP_TRANSPORT_IB);
+	}
+	usleep(110000);
+	CHECK(by_sdp(l, &a));
+}

@@ -702,21 +702,75 @@ def nobody_listens(t):
 
 @case(reject_listener=1)
 def listener_of_the_other_family(t):
+    """As if nobody listened at all: to ask again would be in vain."""
     n = t.remote.listen(PORT + 2, True)
     t.open.append(n)
-    rejected(t, t.peer.hello(t.host), port=PORT + 2)
+    rejected(t, t.peer.hello(t.host), INVALID_SERVICE_ID, PORT + 2)
 
 
 # ---- answers to the kernel's Hello ----
 
 # Not reason 4, time-out: ib_cm looks for its id elsewhere in that REJ.
 @case(('no queue pair', 1), ('invalid id', 6), ('service id', 8), ('stale', 10),
-      ('invalid GID', 13), ('consumer', 28), ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
+      ('invalid GID', 13), ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
 def connect_rejected(t, reason):
     c, s = t.begin()
     c.reject(reason)
     got = t.remote.connected(s)
     assert got == errno.ECONNREFUSED, f'connect gave {got}'
+
+
+def asks_again(t):
+    return t.remote.counters()['connect_again']
+
+
+@case(ipv=(4, 6), connect=1)
+def rejected_for_now(t):
+    """A full backlog is asked again, by the same queue pair, as TCP's is."""
+    before = asks_again(t)
+    c, s = t.begin()
+    qpn, hello = c.qp.peer_qpn, vars(c.hello)
+    for _ in range(4):
+        c.reject(CONSUMER_DEFINED)
+        c = t.peer.accept()
+        assert (c.qp.peer_qpn, vars(c.hello)) == (qpn, hello)
+    t.conns.append(c)
+    c.establish()
+    assert t.remote.connected(s) == 0
+    assert asks_again(t) == before + 4
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+def rejects_all(t, c):
+    """Until no more REQ comes; how many came after the first."""
+    for n in range(1000):
+        c.reject(CONSUMER_DEFINED)
+        try:
+            c = t.peer.accept(1.5 * FACTOR)
+        except TimeoutError:
+            return n
+    raise AssertionError('REQ after REQ')
+
+
+@case(connect_fail=1)
+def rejected_for_long(t):
+    """Not beyond its time, and less often the longer it lasts."""
+    t.patience(int(1200 * FACTOR))
+    c, s = t.begin()
+    n = rejects_all(t, c)
+    assert 3 <= n <= 8 + FACTOR, n
+    got = t.remote.connected(s)
+    assert got == errno.ETIMEDOUT, f'connect gave {got}'
+
+
+@case(aborts=1)
+def rejected_for_now_and_closed(t):
+    c, s = t.begin()
+    c.reject(CONSUMER_DEFINED)
+    c = t.peer.accept()
+    c.reject(CONSUMER_DEFINED)
+    t.close(s)
 
 
 def tcp_server(t):
@@ -738,19 +792,24 @@ def is_tcp(t, listener, s):
         assert tcp.recv(1) == b''
 
 
-@case(('REJ', 'reject'), ('bad HelloAck', 'bad'), ('silence', 'silent'),
+@case(('REJ', 'reject'), ('bad HelloAck', 'bad'), ('silence', 'silent'), ('no room', 'busy'),
       ipv=(4, 6), connect_fail=1, fallback=1)
 def falls_back(t, how):
     """A socket that came by TCP_ULP goes by TCP instead."""
-    if how == 'silent':
+    if how in ('silent', 'busy'):
         t.patience(int(500 * FACTOR))
+    why = {'reject': 'refused', 'bad': 'protocol', 'silent': 'timeout'}.get(how, how)
+    before = t.remote.counters()['fallback_' + why]
     with tcp_server(t) as listener:
         c, s = t.begin(ulp=True)
         if how == 'reject':
-            c.reject(CONSUMER_DEFINED)
+            c.reject(INVALID_SERVICE_ID)
+        elif how == 'busy':
+            rejects_all(t, c)
         elif how == 'bad':
             c.reply(version=0x11)
         is_tcp(t, listener, s)
+    assert t.remote.counters()['fallback_' + why] == before + 1
 
 
 @case(('version 1.1', {'version': 0x11}), ('Hello', {'mid': sdp.HELLO, 'raw': bytes(76)}),
@@ -1484,7 +1543,7 @@ def backlog(t):
 @case(reject_listener=1)
 def disabled(t):
     t.sysctl('enable', 0)
-    rejected(t, t.peer.hello(t.host))
+    rejected(t, t.peer.hello(t.host), INVALID_SERVICE_ID)
 
 
 # ---- who asks before he connects (SIDR) ----

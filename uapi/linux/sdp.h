@@ -72,8 +72,7 @@ enum {
 	X(NONE,		"none",		"it is SDP, or nothing was tried yet") \
 	X(NO_DEVICE,	"no_device",	"no RDMA device reaches the address") \
 	X(NO_ROUTE,	"no_route",	"the address or its route could not be resolved") \
-	X(REFUSED,	"refused", \
-	  "the peer rejected: no SDP listener, or its backlog is full") \
+	X(REFUSED,	"refused",	"the peer rejected: no SDP listener") \
 	X(TIMEOUT,	"timeout",	"the peer did not answer in time") \
 	X(PROTOCOL,	"protocol",	"the peer's answer was not valid SDP") \
 	X(LIMIT,	"limit", \
@@ -85,7 +84,9 @@ enum {
 	X(CACHED,	"cached", \
 	  "it did not take SDP a short time ago (net.sdp.cache_timeout)") \
 	X(LEARNING,	"learning", \
-	  "nothing is known of it yet, it is being asked (net.sdp.learn)")
+	  "nothing is known of it yet, it is being asked (net.sdp.learn)") \
+	X(BUSY,		"busy", \
+	  "the peer rejected for now: its backlog is full, or a limit reached")
 
 enum sdp_reason {
 #define SDP_REASON_ENUM(name, word, help) SDP_REASON_##name,

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Addresses of the transport over verbs: TCP's, the Hello's and the path's.
+ *
+ * A connection keeps IPv4 addresses v4-mapped; rdma_cm wants sockaddrs, the
+ * Hello has its own form, and on RoCE the path's GIDs are the v4-mapped form
+ * again.  The source address and the check of a peer's claim ask the routing
+ * tables, as TCP does.
+ */
+#include <linux/inetdevice.h>
+#include <net/addrconf.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/route.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_cm.h>
+#include <linux/sdp.h>
+#include "sdp_conn.h"
+#include "sdp_ib_addr.h"
+
+void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
+			struct sockaddr_storage *to)
+{
+	memset(to, 0, sizeof(*to));
+	if (ipv6_addr_v4mapped(&addr->ip)) {
+		struct sockaddr_in *sin = (struct sockaddr_in *)to;
+
+		sin->sin_family = AF_INET;
+		sin->sin_addr.s_addr = addr->ip.s6_addr32[3];
+	} else {
+		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)to;
+
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr = addr->ip;
+		if (ipv6_addr_type(&addr->ip) & IPV6_ADDR_LINKLOCAL)
+			sin6->sin6_scope_id = ifindex;
+	}
+}
+
+void sdp_ib_ip_to_wire(const struct in6_addr *ip, u8 *wire)
+{
+	memcpy(wire, ip, sizeof(*ip));
+	if (ipv6_addr_v4mapped(ip))
+		memset(wire, 0, 12);
+}
+
+void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip)
+{
+	memcpy(ip, wire, sizeof(*ip));
+	if (ipv == 4)
+		ipv6_addr_set_v4mapped(ip->s6_addr32[3], ip);
+}
+
+int sdp_ib_route_source(struct sdp_conn *conn)
+{
+	if (ipv6_addr_v4mapped(&conn->remote.ip)) {
+		struct flowi4 fl4 = {
+			.flowi4_oif	= conn->ifindex,
+			.flowi4_mark	= conn->mark,
+			.flowi4_proto	= IPPROTO_TCP,
+			.flowi4_uid	= conn->uid,
+			.daddr		= conn->remote.ip.s6_addr32[3],
+		};
+		struct rtable *rt;
+
+		if (!ipv6_addr_any(&conn->local.ip))
+			fl4.saddr = conn->local.ip.s6_addr32[3];
+		rt = ip_route_output_flow(conn->net, &fl4, NULL);
+		if (IS_ERR(rt))
+			return PTR_ERR(rt);
+		ip_rt_put(rt);
+		ipv6_addr_set_v4mapped(fl4.saddr, &conn->local.ip);
+	} else {
+		struct flowi6 fl6 = {
+			.flowi6_oif	= conn->ifindex,
+			.flowi6_mark	= conn->mark,
+			.flowi6_proto	= IPPROTO_TCP,
+			.flowi6_uid	= conn->uid,
+			.daddr		= conn->remote.ip,
+			.saddr		= conn->local.ip,
+		};
+		struct dst_entry *dst;
+
+		dst = ip6_dst_lookup_flow(conn->net, NULL, &fl6, NULL);
+		if (IS_ERR(dst))
+			return PTR_ERR(dst);
+		dst_release(dst);
+		conn->local.ip = fl6.saddr;
+	}
+	return 0;
+}
+
+bool sdp_ib_is_loopback(const struct in6_addr *ip)
+{
+	/* TCP takes the wildcard for loopback. */
+	if (ipv6_addr_v4mapped(ip))
+		return ipv4_is_loopback(ip->s6_addr32[3]) || !ip->s6_addr32[3];
+	return ipv6_addr_loopback(ip) || ipv6_addr_any(ip);
+}
+
+struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
+				 struct ib_device *device,
+				 const struct in6_addr *local)
+{
+	struct sockaddr_storage addr;
+	struct sdp_addr to = { .ip = *local };
+	struct net_device *ndev;
+
+	if (rdma_protocol_roce(device, req->port)) {
+		rcu_read_lock();
+		ndev = rdma_read_gid_attr_ndev_rcu(req->ppath_sgid_attr);
+		if (IS_ERR(ndev))
+			ndev = NULL;
+		dev_hold(ndev);
+		rcu_read_unlock();
+		return ndev;
+	}
+	sdp_ib_to_sockaddr(&to, 0, &addr);
+	return ib_get_net_dev_by_params(device, req->port, req->bth_pkey,
+					&req->primary_path->sgid,
+					(struct sockaddr *)&addr);
+}
+
+/* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4). */
+static bool sdp_ib_route_matches(struct net_device *ndev,
+				 const struct in6_addr *local,
+				 const struct in6_addr *remote)
+{
+	struct net *net = dev_net(ndev);
+	bool match;
+
+	if (ipv6_addr_v4mapped(local)) {
+		struct flowi4 fl4 = {
+			.flowi4_proto = IPPROTO_TCP,
+			.daddr = remote->s6_addr32[3],
+			.saddr = local->s6_addr32[3],
+		};
+		struct rtable *rt;
+
+		if (inet_addr_type_dev_table(net, ndev, fl4.saddr) != RTN_LOCAL)
+			return false;
+		rt = ip_route_output_flow(net, &fl4, NULL);
+		if (IS_ERR(rt))
+			return false;
+		match = rt->dst.dev == ndev || rt->rt_type == RTN_LOCAL;
+		ip_rt_put(rt);
+	} else {
+		struct flowi6 fl6 = {
+			.flowi6_proto = IPPROTO_TCP,
+			.daddr = *remote,
+			.saddr = *local,
+		};
+		struct dst_entry *dst;
+
+		if (!ipv6_chk_addr(net, local, ndev, 1))
+			return false;
+		dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
+		if (IS_ERR(dst))
+			return false;
+		match = dst->dev == ndev ||
+			((struct rt6_info *)dst)->rt6i_flags & RTF_LOCAL;
+		dst_release(dst);
+	}
+	return match;
+}
+
+bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
+			 struct ib_device *device, struct net_device *ndev,
+			 const struct in6_addr *local,
+			 const struct in6_addr *remote)
+{
+	const struct sa_path_rec *path = req->primary_path;
+
+	if (!rdma_protocol_roce(device, req->port))
+		return sdp_ib_route_matches(ndev, local, remote);
+	return !memcmp(&path->sgid, local, sizeof(*local)) &&
+	       !memcmp(&path->dgid, remote, sizeof(*remote));
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Addresses of the transport over verbs.
+ */
+#ifndef _SDP_IB_ADDR_H
+#define _SDP_IB_ADDR_H
+
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+struct ib_cm_req_event_param;
+struct net_device;
+struct sdp_addr;
+struct sdp_conn;
+
+/**
+ * sdp_ib_to_sockaddr() - an address as rdma_cm wants it, without its port
+ * @addr: the address
+ * @ifindex: scope of an IPv6 link-local one
+ * @to: is filled
+ *
+ * Context: any.
+ */
+void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
+			struct sockaddr_storage *to);
+
+/**
+ * sdp_ib_ip_to_wire() - an address as the Hello has it
+ * @ip: the address
+ * @wire: 16 bytes; an IPv4 address stands behind zeros, not v4-mapped (1.2)
+ *
+ * Context: any.
+ */
+void sdp_ib_ip_to_wire(const struct in6_addr *ip, u8 *wire);
+
+/**
+ * sdp_ib_ip_from_wire() - an address out of the Hello
+ * @wire: 16 bytes
+ * @ipv: 4 or 6, as the Hello says
+ * @ip: is filled
+ *
+ * Context: any.
+ */
+void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip);
+
+/**
+ * sdp_ib_route_source() - choose conn->local.ip as TCP would
+ * @conn: a connection with its remote address, mark, uid and device
+ *
+ * Context: process; sleeps.
+ * Return: 0, or a negative errno of the routing tables.
+ */
+int sdp_ib_route_source(struct sdp_conn *conn);
+
+/**
+ * sdp_ib_is_loopback() - an address that no RDMA device has
+ * @ip: the address
+ *
+ * Context: any.
+ * Return: true for 127.0.0.0/8, ::1 and the wildcards, which TCP takes for
+ * loopback.
+ */
+bool sdp_ib_is_loopback(const struct in6_addr *ip);
+
+/**
+ * sdp_ib_netdev() - the net device that a REQ came to
+ * @req: the REQ
+ * @device: its RDMA device
+ * @local: the address that its Hello is for
+ *
+ * Context: process (callback of ib_cm).
+ * Return: the net device, with a reference; NULL if there is none.
+ */
+struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
+				 struct ib_device *device,
+				 const struct in6_addr *local);
+
+/**
+ * sdp_ib_path_matches() - are the Hello's addresses the path's? (1.4)
+ * @req: the REQ
+ * @device: its RDMA device
+ * @ndev: its net device
+ * @local: the address that the Hello is for
+ * @remote: the address that the Hello claims to be from
+ *
+ * Context: process (callback of ib_cm).
+ * Return: true if the peer, who wrote the Hello, is who it says.
+ */
+bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
+			 struct ib_device *device, struct net_device *ndev,
+			 const struct in6_addr *local,
+			 const struct in6_addr *remote);
+
+#endif

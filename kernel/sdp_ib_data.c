@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The data path of the transport over verbs: posting, completions, mappings.
+ *
+ * These are entries of the table in sdp_xport.h, called by the movers under
+ * their locks; nothing here knows of the CM.
+ */
+#include <rdma/ib_verbs.h>
+#include "sdp_conn.h"
+#include "sdp_ib_data.h"
+#include "sdp_rx.h"
+#include "sdp_tx.h"
+
+enum {
+	SDP_IB_POLL	= 4,	/* completions per call, on the stack */
+};
+
+int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct ib_device *device = ib->dev->ib;
+
+	lockdep_assert_held(&conn->tx.lock);
+	msg->dma = ib_dma_map_single(device, msg->addr, msg->bytes,
+				     DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(device, msg->dma))
+		return -ENOMEM;
+	msg->mapped = true;
+	return sdp_qp_post_send(&ib->qp, msg->dma, msg->bytes, msg,
+				msg->signalled);
+}
+
+int sdp_ib_keepalive(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	lockdep_assert_held(&conn->tx.lock);
+	return sdp_qp_post_nothing(&ib->qp, msg);
+}
+
+static int sdp_ib_wc_errno(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return 0;
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+		return -ETIMEDOUT;
+	default:
+		return -ECONNRESET;
+	}
+}
+
+void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	ib_dma_unmap_single(ib->dev->ib, msg->dma, msg->bytes, DMA_TO_DEVICE);
+	msg->mapped = false;
+}
+
+int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	lockdep_assert_held(&conn->tx.lock);
+	ib_dma_sync_single_for_device(ib->dev->ib, buf->dma, conn->rcv_size,
+				      DMA_FROM_DEVICE);
+	return sdp_qp_post_recv(&ib->qp, buf->dma, conn->rcv_size, buf);
+}
+
+int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct ib_wc wc[SDP_IB_POLL];
+	int i, n, want, done = 0;
+
+	do {
+		want = min_t(int, budget - done, SDP_IB_POLL);
+		n = ib_poll_cq(ib->qp.recv_cq, want, wc);
+		for (i = 0; i < n; i++) {
+			struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
+			u32 bytes = 0;
+
+			/* On errors only the cookie and the status are valid. */
+			if (wc[i].status == IB_WC_SUCCESS) {
+				bytes = wc[i].byte_len;
+				ib_dma_sync_single_for_cpu(ib->dev->ib,
+							   buf->dma, bytes,
+							   DMA_FROM_DEVICE);
+			}
+			sdp_rx_arrived(conn, buf, bytes, wc[i].status);
+		}
+		done += max(n, 0);
+	} while (n == want && done < budget);
+	return done;
+}
+
+void sdp_ib_poll_send(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct ib_wc wc[SDP_IB_POLL];
+	int i, n;
+
+	do {
+		n = ib_poll_cq(ib->qp.send_cq, SDP_IB_POLL, wc);
+		for (i = 0; i < n; i++)
+			sdp_tx_sent(conn, (void *)(uintptr_t)wc[i].wr_id,
+				    sdp_ib_wc_errno(wc[i].status));
+	} while (n == SDP_IB_POLL);
+}
+
+bool sdp_ib_arm_recv(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	return sdp_qp_arm(ib->qp.recv_cq);
+}
+
+bool sdp_ib_arm_send(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	return sdp_qp_arm(ib->qp.send_cq);
+}
+
+int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	int err = -ENODEV;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.dead) {
+		buf->dma = ib_dma_map_page(ib->dev->ib, buf->page, 0,
+					   conn->rcv_size, DMA_FROM_DEVICE);
+		buf->mapped = !ib_dma_mapping_error(ib->dev->ib, buf->dma);
+		err = buf->mapped ? 0 : -ENOMEM;
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return err;
+}
+
+void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	lockdep_assert_held(&conn->rx.lock);
+	ib_dma_unmap_page(ib->dev->ib, buf->dma, conn->rcv_size,
+			  DMA_FROM_DEVICE);
+	buf->mapped = false;
+}
+
+void sdp_ib_unmap_all(struct sdp_conn *conn)
+{
+	struct sdp_buf *buf;
+
+	spin_lock_bh(&conn->rx.lock);
+	list_for_each_entry(buf, &conn->rx.all, all)
+		if (buf->mapped)
+			sdp_ib_unmap(conn, buf);
+	spin_unlock_bh(&conn->rx.lock);
+}

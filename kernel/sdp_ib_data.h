@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the CM half and the data half of the transport over verbs share.
+ *
+ * The functions are entries of struct sdp_xport (see there for their contract),
+ * but for sdp_ib_unmap_all().
+ */
+#ifndef _SDP_IB_DATA_H
+#define _SDP_IB_DATA_H
+
+#include <linux/workqueue.h>
+#include "sdp_dev.h"
+#include "sdp_qp.h"
+#include "sdp_wire.h"
+
+struct rdma_cm_id;
+struct sdp_buf;
+struct sdp_conn;
+struct sdp_msg;
+
+struct sdp_ib {
+	struct sdp_conn *conn;		/* a reference, until freed */
+	struct work_struct work;
+	struct delayed_work timeout;	/* until it is established; or busy */
+	unsigned long todo;		/* enum sdp_ib_todo */
+	struct sdp_dev *dev;		/* reference; set before it is listed */
+	struct list_head dev_node;	/* dev->conns, dev->lock */
+	struct ib_cm_id *cm_id;
+	struct rdma_cm_id *resolver;
+	struct sdp_qp qp;
+	struct sdp_wire_hello peer;	/* its Hello or HelloAck */
+	u32 psn;			/* the peer's first, 24 bits */
+	u32 peer_qpn;
+	u8 port_num;
+	u8 responder_resources;
+	u8 initiator_depth;
+	bool resolved;			/* the address, by the resolver */
+	u32 ask_ms;			/* until the resolver looks again */
+	u32 busy_ms;			/* until the peer may have room again */
+	unsigned long deadline;		/* jiffies: the end of the attempt */
+	u16 told_bufs;			/* in the Hello */
+	bool freed;			/* worker only */
+	int err;			/* with SDP_IB_REFUSED: positive errno */
+	u8 reason;
+};
+
+int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg);
+int sdp_ib_keepalive(struct sdp_conn *conn, struct sdp_msg *msg);
+void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg);
+int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf);
+int sdp_ib_poll_recv(struct sdp_conn *conn, int budget);
+void sdp_ib_poll_send(struct sdp_conn *conn);
+bool sdp_ib_arm_recv(struct sdp_conn *conn);
+bool sdp_ib_arm_send(struct sdp_conn *conn);
+int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf);
+void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf);
+
+/**
+ * sdp_ib_unmap_all() - undo sdp_ib_map() for all buffers of a connection
+ * @conn: the connection; its queue pair is gone
+ *
+ * Context: process; takes conn->rx.lock.
+ */
+void sdp_ib_unmap_all(struct sdp_conn *conn);
+
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ports that somebody listens on, by verbs.
+ *
+ * Listening is per port number of the host, not per namespace: the REQ's
+ * netdev says which namespace it is for.  ib_cm has no range any more, so
+ * there is one listening id per device and port.
+ */
+#include <linux/slab.h>
+#include "sdp_dev.h"
+#include "sdp_ib_port.h"
+
+/* One port number that somebody listens on, and its id on each device. */
+struct sdp_ib_port {
+	struct list_head node;
+	struct list_head ids;
+	unsigned int users;
+	u16 port;
+};
+
+struct sdp_ib_listen {
+	struct list_head node;
+	struct sdp_dev *dev;		/* not a reference: remove() ends it */
+	struct ib_cm_id *cm_id;
+};
+
+static LIST_HEAD(sdp_ib_ports);
+static DEFINE_MUTEX(sdp_ib_ports_lock);
+static ib_cm_handler sdp_ib_port_event;
+
+static struct sdp_ib_port *sdp_ib_find_port(u16 number)
+{
+	struct sdp_ib_port *port;
+
+	lockdep_assert_held(&sdp_ib_ports_lock);
+	list_for_each_entry(port, &sdp_ib_ports, node)
+		if (port->port == number)
+			return port;
+	return NULL;
+}
+
+static int sdp_ib_listen_on(struct sdp_dev *dev, void *arg)
+{
+	struct sdp_ib_port *port = arg;
+	struct sdp_ib_listen *listen;
+	int err;
+
+	lockdep_assert_held(&sdp_ib_ports_lock);
+	/* listen() and a device's coming may meet here. */
+	list_for_each_entry(listen, &port->ids, node)
+		if (listen->dev == dev)
+			return 0;
+	listen = kzalloc_obj(*listen, GFP_KERNEL);
+	if (!listen)
+		return -ENOMEM;
+	listen->dev = dev;
+	listen->cm_id = ib_cm_insert_listen(dev->ib, sdp_ib_port_event,
+					    cpu_to_be64(SDP_IB_SERVICE_ID +
+							port->port));
+	if (IS_ERR(listen->cm_id)) {
+		err = PTR_ERR(listen->cm_id);
+		kfree(listen);
+		return err == -EBUSY ? -EADDRINUSE : err;
+	}
+	list_add_tail(&listen->node, &port->ids);
+	return 0;
+}
+
+static void sdp_ib_unlisten_on(struct sdp_ib_port *port, struct sdp_dev *dev)
+{
+	struct sdp_ib_listen *listen, *next;
+
+	list_for_each_entry_safe(listen, next, &port->ids, node) {
+		if (dev && listen->dev != dev)
+			continue;
+		list_del(&listen->node);
+		ib_destroy_cm_id(listen->cm_id);
+		kfree(listen);
+	}
+}
+
+static void sdp_ib_put_port(struct sdp_ib_port *port)
+{
+	if (--port->users)
+		return;
+	list_del(&port->node);
+	sdp_ib_unlisten_on(port, NULL);
+	kfree(port);
+}
+
+int sdp_ib_listen(u16 number)
+{
+	struct sdp_ib_port *port;
+	int err = 0;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	port = sdp_ib_find_port(number);
+	if (port) {
+		port->users++;
+		goto out;
+	}
+	port = kzalloc_obj(*port, GFP_KERNEL);
+	if (!port) {
+		err = -ENOMEM;
+		goto out;
+	}
+	port->port = number;
+	port->users = 1;
+	INIT_LIST_HEAD(&port->ids);
+	list_add_tail(&port->node, &sdp_ib_ports);
+	err = sdp_dev_for_each(sdp_ib_listen_on, port);
+	if (err)
+		sdp_ib_put_port(port);
+out:
+	mutex_unlock(&sdp_ib_ports_lock);
+	return err;
+}
+
+void sdp_ib_unlisten(u16 number)
+{
+	struct sdp_ib_port *port;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	port = sdp_ib_find_port(number);
+	if (port)
+		sdp_ib_put_port(port);
+	mutex_unlock(&sdp_ib_ports_lock);
+}
+
+void sdp_ib_ports_add(struct sdp_dev *dev)
+{
+	struct sdp_ib_port *port;
+	int err;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	list_for_each_entry(port, &sdp_ib_ports, node) {
+		err = sdp_ib_listen_on(dev, port);
+		if (err)
+			pr_warn("%s: cannot listen on port %u (%d)\n",
+				dev_name(&dev->ib->dev), port->port, err);
+	}
+	mutex_unlock(&sdp_ib_ports_lock);
+}
+
+void sdp_ib_ports_remove(struct sdp_dev *dev)
+{
+	struct sdp_ib_port *port;
+
+	mutex_lock(&sdp_ib_ports_lock);
+	list_for_each_entry(port, &sdp_ib_ports, node)
+		sdp_ib_unlisten_on(port, dev);
+	mutex_unlock(&sdp_ib_ports_lock);
+}
+
+void __init sdp_ib_ports_init(ib_cm_handler event)
+{
+	sdp_ib_port_event = event;
+}
