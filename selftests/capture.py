@@ -31,6 +31,8 @@ TRACE = '/sys/kernel/tracing'
 PORT = 7171
 IPPROTO_SDP, SOL_SDP, SDP_INFO = 257, 1025, 1
 ADDRESS = {4: '10.9.0.2', 6: 'fd09::2'}
+# A datagram to the discard service says that nothing more comes.
+MARK_PORT, MARK = 9, b'the capture ends here'
 
 # What one message holds beside its header, at the default buffer size.
 FULL = 16384 - 16
@@ -217,7 +219,8 @@ def record(directory):
     errors = open(f'{directory}/tcpdump', 'w+')
     dump = subprocess.Popen(
         ['tcpdump', '-i', os.environ.get('SDP_NETDEV', 'eth0'), '-B', '65536', '-s', '9600', '-U',
-         '--immediate-mode', '-w', f'{directory}/cap', 'udp', 'port', str(sdp.ROCE_PORT)],
+         '--immediate-mode', '-w', f'{directory}/cap',
+         f'udp port {sdp.ROCE_PORT} or udp dst port {MARK_PORT}'],
         stderr=errors, stdin=subprocess.DEVNULL)
     server = None
     try:
@@ -239,6 +242,10 @@ def record(directory):
         for host in 'h1', 'h2':
             known = json.load(open(f'{directory}/{host}.json'))
             until(f'connections of {host} are gone', lambda: freed(host, known, directory))
+        # tcpdump may be far behind, and ends where it stands.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(MARK, (ADDRESS[4], MARK_PORT))
+        until('tcpdump has seen it all', lambda: MARK in open(f'{directory}/cap', 'rb').read())
     finally:
         if server and server.poll() is None:
             server.terminate()
