@@ -10,16 +10,18 @@
  * reader, who has the socket lock, is the only consumer.  He takes the whole
  * queue over at once into rx.ready, so rx.lock is touched once for many
  * buffers.  A buffer read to the end is posted again in small batches: the
- * credit goes back while the rest is still being copied.
+ * credit goes back while the rest is still being copied.  He stops before an
+ * urgent byte, unless he says that he stands at it (SDP_BCOPY_PAST).
  */
 #include "sdp_bcopy.h"
 #include "sdp_ring.h"
 #include "sdp_tx.h"
+#include "sdp_urg.h"
 
 enum { SDP_BCOPY_REPOST = 4 };	/* buffers in a batch */
 
-ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter, bool more,
-		       gfp_t gfp)
+ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter,
+		       bool urgent, gfp_t gfp)
 {
 	u32 space = sdp_tx_space(conn);
 	struct sdp_mode_slice slice;
@@ -49,8 +51,9 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter, bool more,
 		return -EFAULT;
 	}
 	/* Whoever sends no more after this one needs its completion. */
-	msg->more = more && bytes == slice.bytes && iov_iter_count(iter) &&
+	msg->more = bytes == slice.bytes && iov_iter_count(iter) &&
 		    space > slice.bytes + SDP_LEN_BSDH;
+	msg->urgent = urgent && bytes == slice.bytes && !iov_iter_count(iter);
 	sdp_tx_queue(conn, msg);
 	return bytes ?: -EFAULT;
 }
@@ -72,6 +75,9 @@ static void sdp_bcopy_consumed(struct sdp_conn *conn, u32 bytes)
 {
 	spin_lock_bh(&conn->rx.lock);
 	conn->rx.inq -= bytes;
+	conn->rx.read += bytes;
+	if (sdp_urg_any(conn))
+		sdp_urg_passed(conn);
 	spin_unlock_bh(&conn->rx.lock);
 }
 
@@ -81,8 +87,17 @@ static size_t sdp_bcopy_out(struct sdp_buf *buf, struct iov_iter *iter,
 	return copy_to_iter(sdp_buf_addr(buf) + buf->off + skip, bytes, iter);
 }
 
+/* Bytes of a buffer before the urgent one, which the last may be. */
+static u32 sdp_bcopy_before_mark(struct sdp_conn *conn,
+				 const struct sdp_buf *buf)
+{
+	bool stops = unlikely(buf->mark) && sdp_urg_stops(conn, buf);
+
+	return buf->left - stops;
+}
+
 static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
-			      size_t len, size_t skip)
+			      size_t len, size_t skip, bool past)
 {
 	struct sdp_buf *buf;
 	ssize_t done = 0;
@@ -92,19 +107,24 @@ static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
 	list_splice_tail_init(&conn->rx.queue, &conn->rx.ready);
 	spin_unlock_bh(&conn->rx.lock);
 	list_for_each_entry(buf, &conn->rx.ready, node) {
-		size_t want, n;
+		size_t have = sdp_bcopy_before_mark(conn, buf), want, n;
 
 		if (skip >= buf->left) {
 			skip -= buf->left;
 			continue;
 		}
-		want = min_t(size_t, len - done, buf->left - skip);
+		if (past && skip == have)
+			have = buf->left;
+		if (skip == have)
+			break;
+		past = false;
+		want = min_t(size_t, len - done, have - skip);
 		n = sdp_bcopy_out(buf, iter, skip, want);
 		skip = 0;
 		done += n;
 		if (n < want)
 			return done ?: -EFAULT;
-		if (done == len)
+		if (done == len || have < buf->left)
 			break;
 	}
 	return done;
@@ -113,6 +133,7 @@ static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
 ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		       size_t skip, unsigned int flags)
 {
+	bool past = flags & SDP_BCOPY_PAST;
 	struct sdp_buf *buf;
 	LIST_HEAD(consumed);
 	int batch = 0;
@@ -120,11 +141,16 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 	ssize_t err = 0;
 
 	if (flags & SDP_BCOPY_PEEK)
-		return sdp_bcopy_peek(conn, iter, len, skip);
+		return sdp_bcopy_peek(conn, iter, len, skip, past);
 	while (done < len && (buf = sdp_bcopy_first(conn))) {
-		size_t want = min_t(size_t, len - done, buf->left);
+		size_t want = min_t(size_t, len - done,
+				    past ? buf->left :
+					   sdp_bcopy_before_mark(conn, buf));
 		size_t n = want;
 
+		if (!want)
+			break;
+		past = false;
 		if (!(flags & SDP_BCOPY_DISCARD))
 			n = sdp_bcopy_out(buf, iter, 0, want);
 		buf->off += n;

@@ -12,7 +12,7 @@
  * sdp_bcopy_send() - copy the next slice of a send into a message, queue it
  * @conn: the connection; the caller has the socket lock
  * @iter: the user's bytes, at least one
- * @more: the caller will send more right after this slice
+ * @urgent: the last of the bytes is urgent
  * @gfp: how to allocate
  *
  * Takes no more than one message and no more than there is space.  The caller
@@ -21,17 +21,18 @@
  * Context: process; copies from user memory.
  * Return: bytes taken; -EAGAIN without space, -ENOMEM, -EFAULT.
  */
-ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter, bool more,
-		       gfp_t gfp);
+ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter,
+		       bool urgent, gfp_t gfp);
 
 /* What sdp_bcopy_recv() does with the bytes. */
 enum sdp_bcopy_flag {
 	SDP_BCOPY_PEEK		= 0x1,	/* they stay */
 	SDP_BCOPY_DISCARD	= 0x2,	/* they go, uncopied (MSG_TRUNC) */
+	SDP_BCOPY_PAST		= 0x4,	/* the first may be the urgent one */
 };
 
 /**
- * sdp_bcopy_recv() - copy arrived bytes to the user
+ * sdp_bcopy_recv() - copy arrived bytes to the user, up to an urgent one
  * @conn: the connection; the caller has the socket lock
  * @iter: where to; not looked at with SDP_BCOPY_DISCARD
  * @len: how many at most

@@ -113,6 +113,7 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
 	msg->mid = SDP_MID_DATA;
 	msg->keepalive = false;
 	msg->more = false;
+	msg->urgent = false;
 	msg->signalled = false;
 	msg->mapped = false;
 	frag->offset += SDP_LEN_BSDH;
@@ -125,7 +126,7 @@ u32 sdp_msg_room(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	struct page_frag *frag = &conn->tx.frag;
 
-	if (frag->page != msg->page ||
+	if (frag->page != msg->page || msg->urgent ||
 	    page_address(frag->page) + frag->offset !=
 	    msg->addr + SDP_LEN_BSDH + msg->payload)
 		return 0;

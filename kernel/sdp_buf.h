@@ -28,6 +28,7 @@ struct sdp_buf {
 	bool mapped;
 	u32 off;		/* of the payload not yet read */
 	u32 left;		/* its bytes */
+	u32 mark;		/* the last is urgent: sdp_urg_arrived(); 0: no */
 };
 
 struct sdp_msg {
@@ -43,6 +44,7 @@ struct sdp_msg {
 	bool keepalive;
 	bool more;		/* the same call will send more right away */
 	bool full;		/* nothing can be put behind it any more */
+	bool urgent;		/* so is its last byte */
 	bool signalled;
 	bool mapped;		/* for the device; only when posted */
 	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* of control messages */

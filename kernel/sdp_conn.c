@@ -228,6 +228,11 @@ void sdp_conn_state_change(struct sdp_conn *conn)
 	SDP_CONN_UP(conn, state_change);
 }
 
+void sdp_conn_urgent(struct sdp_conn *conn)
+{
+	SDP_CONN_UP(conn, urgent);
+}
+
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 {
 	enum sdp_state from, to;

@@ -62,6 +62,8 @@ struct sdp_conn_ops {
 	void (*write_space)(struct sdp_conn *conn, void *upper);
 	/* Established, end of stream, or closed: look at the state. */
 	void (*state_change)(struct sdp_conn *conn, void *upper);
+	/* Urgent data was announced, or has come; see sdp_urg.h. */
+	void (*urgent)(struct sdp_conn *conn, void *upper);
 	/* The connection failed; conn->tx.err is set (a positive errno). */
 	void (*error)(struct sdp_conn *conn, void *upper);
 };
@@ -76,6 +78,7 @@ enum sdp_conn_flag {
 	SDP_CONN_UNCORK,	/* corked bytes have waited long enough */
 	SDP_CONN_PROBED,	/* the probe has its answer */
 	SDP_CONN_CHECK,		/* time to look whether the peer is there */
+	SDP_CONN_SIGURG,	/* urgent data was announced */
 };
 
 /* Control messages that wait to be posted, as bits: one of a kind suffices. */
@@ -158,6 +161,7 @@ struct sdp_conn {
 		bool held;		/* the last of queue waits for completions */
 		bool small_out;		/* one that was not full is under way, */
 		u32 small_mseq;		/* and this is the newest such */
+		u16 oob;		/* urgent messages not announced yet */
 		u8 delay;		/* enum sdp_mode_delay */
 		u8 ctl;			/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
@@ -186,6 +190,7 @@ struct sdp_conn {
 		struct mutex poll;	/* the right to poll for receives */
 		/* Under poll: */
 		bool data;		/* something for the reader came */
+		bool urgent;		/* something urgent came */
 		bool fin;		/* DisConn came */
 		bool reset;		/* AbortConn came */
 		bool lost;		/* a completion failed */
@@ -202,6 +207,15 @@ struct sdp_conn {
 		struct list_head queue;	/* arrived */
 		struct list_head all;	/* every buffer, by sdp_buf.all */
 		u32 inq;		/* payload bytes not yet read */
+		u32 read;		/* and read, modulo 2^32 */
+		struct {
+			u32 seq;	/* of the urgent byte, as read counts */
+			u32 hole;	/* of those it replaced, as read counts */
+			u32 holes;	/* how many, side by side */
+			u32 mark;	/* its name, see sdp_buf.mark */
+			u16 data;	/* the byte, and what is with it */
+			u16 pending;	/* announced, and not here yet */
+		} urg;
 		u16 nbufs;
 		u16 target;		/* buffers to have */
 		u16 max;		/* and to grow to */
@@ -302,10 +316,11 @@ void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason);
 void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
 		     void *upper);
 
-/* The four calls up; process or softirq context, no spinlock held. */
+/* The calls up; process or softirq context, no spinlock held. */
 void sdp_conn_data_ready(struct sdp_conn *conn);
 void sdp_conn_write_space(struct sdp_conn *conn);
 void sdp_conn_state_change(struct sdp_conn *conn);
+void sdp_conn_urgent(struct sdp_conn *conn);
 
 /**
  * sdp_conn_kick() - an event of a completion queue

@@ -339,6 +339,7 @@ static const struct sdp_conn_ops sdp_connect_probe_ops = {
 	.data_ready	= sdp_connect_no_news,
 	.write_space	= sdp_connect_no_news,
 	.state_change	= sdp_connect_no_news,
+	.urgent		= sdp_connect_no_news,
 	.error		= sdp_connect_probed,
 };
 

@@ -26,8 +26,10 @@ int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (ib_dma_mapping_error(device, msg->dma))
 		return -ENOMEM;
 	msg->mapped = true;
+	/* A peer that sleeps until it is solicited is to hear of urgent data. */
 	return sdp_qp_post_send(&ib->qp, msg->dma, msg->bytes, msg,
-				msg->signalled);
+				(msg->signalled ? IB_SEND_SIGNALED : 0) |
+				(msg->urgent ? IB_SEND_SOLICITED : 0));
 }
 
 int sdp_ib_keepalive(struct sdp_conn *conn, struct sdp_msg *msg)

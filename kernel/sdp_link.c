@@ -11,6 +11,12 @@
 #include "sdp_link.h"
 #include "sdp_ring.h"
 #include "sdp_tx.h"
+#include "sdp_urg.h"
+
+u32 sdp_link_readable(const struct sock *sk, struct sdp_conn *conn)
+{
+	return sdp_urg_readable(conn, sock_flag(sk, SOCK_URGINLINE));
+}
 
 static void sdp_link_data_ready(struct sdp_conn *conn, void *upper)
 {
@@ -20,7 +26,7 @@ static void sdp_link_data_ready(struct sdp_conn *conn, void *upper)
 	spin_lock_bh(&ssk->lock);
 	sk = ssk->sk;
 	if (sk && !ssk->closed && ssk->mode == SDP_SK_CONNECTED &&
-	    READ_ONCE(conn->rx.inq) >= sock_rcvlowat(sk, 0, INT_MAX))
+	    sdp_link_readable(sk, conn) >= sock_rcvlowat(sk, 0, INT_MAX))
 		sk->sk_data_ready(sk);
 	spin_unlock_bh(&ssk->lock);
 }
@@ -55,6 +61,23 @@ out:
 	spin_unlock_bh(&ssk->lock);
 }
 
+/* The signal at the announcement, the wake-up with the byte; both as TCP. */
+static void sdp_link_urgent(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+	struct sock *sk;
+
+	spin_lock_bh(&ssk->lock);
+	sk = ssk->sk;
+	if (sk && !ssk->closed && ssk->mode == SDP_SK_CONNECTED) {
+		if (test_and_clear_bit(SDP_CONN_SIGURG, &conn->flags))
+			sk_send_sigurg(sk);
+		if (sdp_urg_is_valid(conn))
+			sk->sk_data_ready(sk);
+	}
+	spin_unlock_bh(&ssk->lock);
+}
+
 static void sdp_link_error(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
@@ -81,6 +104,7 @@ const struct sdp_conn_ops sdp_link_ops = {
 	.data_ready	= sdp_link_data_ready,
 	.write_space	= sdp_link_write_space,
 	.state_change	= sdp_link_state_change,
+	.urgent		= sdp_link_urgent,
 	.error		= sdp_link_error,
 };
 

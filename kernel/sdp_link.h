@@ -93,6 +93,16 @@ void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
 struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk);
 
 /**
+ * sdp_link_readable() - bytes that a read would give, as poll() counts them
+ * @sk: its socket; SO_OOBINLINE counts
+ * @conn: the connection
+ *
+ * Context: process or softirq.
+ * Return: bytes.
+ */
+u32 sdp_link_readable(const struct sock *sk, struct sdp_conn *conn);
+
+/**
  * sdp_link_delay() - what small writes may wait for
  * @sk: locked; its TCP_NODELAY and TCP_CORK count
  * @flags: of the call that sends; MSG_MORE counts

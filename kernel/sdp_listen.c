@@ -71,6 +71,7 @@ static const struct sdp_conn_ops sdp_child_ops = {
 	.data_ready	= sdp_child_quiet,
 	.write_space	= sdp_child_quiet,
 	.state_change	= sdp_child_state_change,
+	.urgent		= sdp_child_quiet,
 	.error		= sdp_child_error,
 };
 

@@ -38,6 +38,8 @@
 	X(MSGS_RECEIVED, "msgs_received", "messages arrived, all kinds") \
 	X(CREDIT_UPDATES, "credit_updates", "empty Data messages posted to tell of new buffers") \
 	X(CREDIT_WAITS,	"credit_waits",	"times that data had to wait for credits") \
+	X(URGENT_SENT,	"urgent_sent",	"urgent bytes posted") \
+	X(URGENT_RECEIVED, "urgent_received", "urgent bytes arrived") \
 	X(SRC_AVAIL,	"src_avail",	"SrcAvail messages arrived") \
 	X(SENDSM,	"sendsm",	"SendSm messages posted") \
 	X(PROTO_ERRORS,	"proto_errors",	"connections ended because the peer broke the protocol") \

@@ -89,7 +89,7 @@ void sdp_qp_destroy(struct sdp_qp *qp)
 }
 
 int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
-		     bool signalled)
+		     int send_flags)
 {
 	struct ib_sge sge = {
 		.addr	= dma,
@@ -101,7 +101,7 @@ int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
 		.sg_list	= &sge,
 		.num_sge	= 1,
 		.opcode		= IB_WR_SEND,
-		.send_flags	= signalled ? IB_SEND_SIGNALED : 0,
+		.send_flags	= send_flags,
 	};
 
 	return ib_post_send(qp->qp, &wr, NULL);

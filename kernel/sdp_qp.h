@@ -59,13 +59,14 @@ void sdp_qp_destroy(struct sdp_qp *qp);
  * @dma: mapped address of the message
  * @bytes: its length
  * @cookie: comes back in the completion's wr_id
- * @signalled: a completion is wanted; it speaks for all sends before it
+ * @send_flags: IB_SEND_SIGNALED: a completion is wanted; it speaks for all
+ *	sends before it.  IB_SEND_SOLICITED: the peer is to be woken
  *
  * Context: any but hard interrupt; the caller's lock orders the messages.
  * Return: 0 or a negative errno.
  */
 int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
-		     bool signalled);
+		     int send_flags);
 
 /**
  * sdp_qp_post_nothing() - post an RDMA Write of no bytes

@@ -19,6 +19,7 @@
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
+#include "sdp_urg.h"
 
 /* Completions taken in one go before the worker is left with the rest. */
 enum { SDP_RX_BUDGET = 256 };
@@ -44,7 +45,8 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
  * its buffer is posted again at once: many small messages do not use up the
  * ring, so that a reader who waits for many bytes gets them.
  */
-static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes)
+static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
+			 u32 mark)
 {
 	struct sdp_buf *last;
 	u32 end;
@@ -54,23 +56,30 @@ static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes)
 		return false;
 	last = list_last_entry(&conn->rx.queue, struct sdp_buf, node);
 	end = last->off + last->left;
-	if (end + bytes > conn->rcv_size)
+	if (last->mark || end + bytes > conn->rcv_size)
 		return false;
 	memcpy(sdp_buf_addr(last) + end, from, bytes);
 	last->left += bytes;
+	last->mark = mark;
 	return true;
 }
 
 static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
-			   const struct sdp_wire_msg *msg)
+			   const struct sdp_wire_msg *msg, bool urgent)
 {
 	u32 bytes = sdp_wire_payload(msg);
 	u32 off = msg->len - bytes;
+	const u8 *from = sdp_buf_addr(buf) + off;
+	u32 mark = 0;
 
 	spin_lock_bh(&conn->rx.lock);
-	if (!sdp_rx_merge(conn, sdp_buf_addr(buf) + off, bytes)) {
+	if (unlikely(urgent))
+		mark = sdp_urg_arrived(conn, conn->rx.bytes + bytes - 1,
+				       from[bytes - 1]);
+	if (!sdp_rx_merge(conn, from, bytes, mark)) {
 		buf->off = off;
 		buf->left = bytes;
+		buf->mark = mark;
 		list_move_tail(&buf->node, &conn->rx.queue);
 	}
 	conn->rx.inq += bytes;
@@ -100,6 +109,17 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 	sdp_ring_used(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	return heard;
+}
+
+static void sdp_rx_urgent(struct sdp_conn *conn, bool pend, bool pres)
+{
+	spin_lock_bh(&conn->rx.lock);
+	if (sdp_urg_announced(conn, pend, pres))
+		set_bit(SDP_CONN_SIGURG, &conn->flags);
+	spin_unlock_bh(&conn->rx.lock);
+	conn->rx.urgent = true;
+	if (pres)
+		sdp_count(conn->sn, SDP_CNT_URGENT_RECEIVED, 1);
 }
 
 void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
@@ -136,8 +156,11 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		conn->rx.fail = heard;
 		return;
 	}
+	if (unlikely(heard & (SDP_HEARD_OOB_PEND | SDP_HEARD_OOB_PRES)))
+		sdp_rx_urgent(conn, heard & SDP_HEARD_OOB_PEND,
+			      heard & SDP_HEARD_OOB_PRES);
 	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg))
-		sdp_rx_deliver(conn, buf, &msg);
+		sdp_rx_deliver(conn, buf, &msg, heard & SDP_HEARD_OOB_PRES);
 	if (heard & SDP_HEARD_FIN)
 		conn->rx.fin = true;
 	if (heard & SDP_HEARD_RESET)
@@ -159,6 +182,10 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	}
 	if (data)
 		sdp_conn_data_ready(conn);
+	if (unlikely(conn->rx.urgent)) {
+		conn->rx.urgent = false;
+		sdp_conn_urgent(conn);
+	}
 	if (conn->rx.reset) {
 		sdp_conn_event(conn, SDP_EV_ABORT_HEARD);
 	} else if (conn->rx.fail) {

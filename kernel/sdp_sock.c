@@ -29,6 +29,7 @@
 #include "sdp_rx.h"
 #include "sdp_sock.h"
 #include "sdp_tx.h"
+#include "sdp_urg.h"
 
 static bool sdp_sock_eof(const struct sock *sk, const struct sdp_conn *conn)
 {
@@ -131,7 +132,7 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			err = -EPIPE;
 			break;
 		}
-		n = sdp_bcopy_send(conn, &msg->msg_iter, true,
+		n = sdp_bcopy_send(conn, &msg->msg_iter, flags & MSG_OOB,
 				   sk->sk_allocation);
 		if (n > 0) {
 			done += n;
@@ -206,7 +207,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		conn = sdp_sock_begin(sk, ssk, sock_sndtimeo(sk, flags &
 							     MSG_DONTWAIT),
 				      &err);
-		if (conn && (flags & (MSG_OOB | MSG_FASTOPEN) ||
+		if (conn && (flags & MSG_FASTOPEN ||
 			     (flags & MSG_ZEROCOPY &&
 			      sock_flag(sk, SOCK_ZEROCOPY))))
 			err = -EOPNOTSUPP;
@@ -243,6 +244,43 @@ static int sdp_sock_nothing(struct sock *sk, struct sdp_sk *ssk,
 	return sock_flag(sk, SOCK_DONE) ? 0 : sock_error(sk);
 }
 
+/*
+ * Is the reader at an urgent byte?  Out of line it is no part of the stream:
+ * it goes, or is skipped in peeking.  0; or why to end: no error if @done.
+ */
+static int sdp_sock_at_mark(struct sock *sk, struct sdp_conn *conn,
+			    size_t done, long timeo, u32 *holes,
+			    unsigned int *how)
+{
+	bool inlined = sock_flag(sk, SOCK_URGINLINE);
+	bool peek = *how & SDP_BCOPY_PEEK;
+
+	switch (sdp_urg_place(conn, peek ? done + *holes : 0)) {
+	case SDP_URG_NOTHING:
+		return 0;
+	case SDP_URG_HOLE:
+		if (inlined)
+			return 0;
+		break;
+	case SDP_URG_MARK:
+		if (done)
+			return -EAGAIN;
+		if (signal_pending(current))
+			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
+		if (inlined) {
+			*how |= SDP_BCOPY_PAST;
+			return 0;
+		}
+		break;
+	}
+	if (peek)
+		++*holes;
+	else
+		sdp_bcopy_recv(conn, NULL, 1, 0,
+			       SDP_BCOPY_DISCARD | SDP_BCOPY_PAST);
+	return 0;
+}
+
 static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 			     struct sdp_conn *conn, struct msghdr *msg,
 			     size_t len, int flags)
@@ -253,6 +291,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 	unsigned int how = 0;
 	bool waiting = false;
 	size_t done = 0;
+	u32 holes = 0;
 	u32 seen;
 	ssize_t n;
 	int err = 0;
@@ -263,7 +302,15 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 		how |= SDP_BCOPY_DISCARD;
 	sdp_sock_limits(sk, conn);
 	do {
-		n = sdp_bcopy_recv(conn, &msg->msg_iter, len - done, done, how);
+		how &= ~SDP_BCOPY_PAST;
+		if (sdp_urg_any(conn) && len) {
+			err = sdp_sock_at_mark(sk, conn, done, timeo, &holes,
+					       &how);
+			if (err)
+				break;
+		}
+		n = sdp_bcopy_recv(conn, &msg->msg_iter, len - done,
+				   done + holes, how);
 		if (n > 0)
 			done += n;
 		else if (n < 0)
@@ -271,7 +318,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 		if (n < 0 || (done >= len && (len || READ_ONCE(conn->rx.inq))))
 			break;
 		/* Look whether more has come; then whether it ever will. */
-		seen = how & SDP_BCOPY_PEEK ? done : 0;
+		seen = how & SDP_BCOPY_PEEK ? done + holes : 0;
 		if (READ_ONCE(conn->rx.inq) <= seen)
 			sdp_rx_poll(conn);
 		if (READ_ONCE(conn->rx.inq) > seen)
@@ -299,6 +346,31 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 	return done ?: err;
 }
 
+/* MSG_OOB: the urgent byte, or why not; never waits, as TCP does not. */
+static int sdp_sock_recv_urgent(struct sock *sk, struct sdp_conn *conn,
+				struct msghdr *msg, size_t len, int flags)
+{
+	int err;
+	u8 byte;
+
+	if (sock_flag(sk, SOCK_URGINLINE))
+		return -EINVAL;
+	sdp_rx_poll(conn);
+	err = sdp_urg_take(conn, flags & MSG_PEEK, &byte);
+	if (err == -EAGAIN && sdp_sock_eof(sk, conn))
+		return 0;
+	if (err)
+		return err;
+	msg->msg_flags |= MSG_OOB;
+	if (!len) {
+		msg->msg_flags |= MSG_TRUNC;
+		return 0;
+	}
+	if (!(flags & MSG_TRUNC) && memcpy_to_msg(msg, &byte, 1))
+		return -EFAULT;
+	return 1;
+}
+
 static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		       int flags)
 {
@@ -315,7 +387,7 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 							     MSG_DONTWAIT),
 				      &err);
 		if (conn && flags & MSG_OOB)
-			err = -EINVAL;	/* no urgent data, as TCP says */
+			err = sdp_sock_recv_urgent(sk, conn, msg, len, flags);
 		else if (conn)
 			err = sdp_sock_recv(sk, ssk, conn, msg, len,
 					    flags);
@@ -411,8 +483,10 @@ static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
 		mask |= EPOLLHUP;
 	if (eof)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (READ_ONCE(conn->rx.inq) >= sock_rcvlowat(sk, 0, INT_MAX))
+	if (sdp_link_readable(sk, conn) >= sock_rcvlowat(sk, 0, INT_MAX))
 		mask |= EPOLLIN | EPOLLRDNORM;
+	if (sdp_urg_is_valid(conn))
+		mask |= EPOLLPRI;
 	if (sk->sk_shutdown & SEND_SHUTDOWN || failed || sdp_tx_writable(conn))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
@@ -552,12 +626,16 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
-	if (ssk && (cmd == SIOCINQ || cmd == SIOCOUTQ || cmd == SIOCOUTQNSD)) {
+	if (ssk && (cmd == SIOCINQ || cmd == SIOCOUTQ || cmd == SIOCOUTQNSD ||
+		    cmd == SIOCATMARK)) {
 		lock_sock(sk);
 		conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
 		if (conn && cmd == SIOCINQ) {
 			sdp_rx_poll(conn);
-			value = READ_ONCE(conn->rx.inq);
+			value = sdp_urg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
+		} else if (conn && cmd == SIOCATMARK) {
+			sdp_rx_poll(conn);
+			value = sdp_urg_at_mark(conn, sock_flag(sk, SOCK_URGINLINE));
 		} else if (conn) {
 			sdp_tx_want_space(conn);	/* reaps */
 			spin_lock_bh(&conn->tx.lock);

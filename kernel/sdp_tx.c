@@ -54,6 +54,7 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->charged += charge;
 	conn->tx.outstanding += charge;
 	list_add_tail(&msg->node, &conn->tx.queue);
+	conn->tx.oob += msg->urgent;
 	spin_unlock_bh(&conn->tx.lock);
 }
 
@@ -85,6 +86,15 @@ static void sdp_tx_post(struct sdp_conn *conn, struct sdp_msg *msg,
 
 	lockdep_assert_held(&conn->tx.lock);
 	hdr->mid = msg->mid;
+	/* Whatever goes first announces it, and each is announced once. */
+	if (unlikely(conn->tx.oob)) {
+		hdr->flags |= SDP_FLAG_OOB_PEND;
+		conn->tx.oob--;
+	}
+	if (unlikely(msg->urgent)) {
+		hdr->flags |= SDP_FLAG_OOB_PRES;
+		sdp_count(conn->sn, SDP_CNT_URGENT_SENT, 1);
+	}
 	hdr->len = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload;
 	sdp_flow_take(&conn->tx.flow, hdr);
 	sdp_wire_put(msg->addr, hdr);

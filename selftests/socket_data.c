@@ -669,29 +669,6 @@ TEST(small_writes_one_way)
 	IN_RANGE(0, ktap_ms(5000), ktap_now() - start);
 }
 
-TEST(msg_oob)
-{
-	struct pair p;
-	char c = 'u';
-
-	pair_open(&p);
-	if (on_sdp()) {
-		/* A documented difference. */
-		FAILS(EOPNOTSUPP, send(p.c, &c, 1, MSG_OOB));
-		EQ(-1, recv(p.s, &c, 1, MSG_OOB));
-		if (errno != EINVAL && errno != EOPNOTSUPP)
-			FAIL("recv MSG_OOB: expected EINVAL, got %s", ktap_errno(errno));
-	} else {
-		FAILS(EINVAL, recv(p.s, &c, 1, MSG_OOB));
-		EQ(1, send(p.c, &c, 1, MSG_OOB));
-		await(p.s, POLLPRI);
-		EQ(1, recv(p.s, &c, 1, MSG_OOB));
-	}
-	send_text(p.c, "x");
-	recv_text(p.s, "x");
-	EQ_HEX(0, poll_one(p.s, POLLPRI, 0));
-}
-
 TEST(msg_errqueue)
 {
 	struct pair p;

@@ -12,9 +12,11 @@
 A socket is a number here.  Nothing waits longer than the limit it is given.
 """
 import errno
+import fcntl
 import json
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -44,6 +46,7 @@ class Agent:
     def __init__(self):
         self.sockets, self.last = {}, 0
         self.readers, self.meanwhile = {}, {}
+        self.urgent = 0
 
     def _keep(self, s):
         s.setblocking(False)
@@ -120,6 +123,28 @@ class Agent:
                 break
             got += piece
         return got.hex()
+
+    def watch_urgent(self, n):
+        """SIGURGs from now on are counted; signals() says how many."""
+        def count(*_):
+            self.urgent += 1
+
+        self.urgent = 0
+        signal.signal(signal.SIGURG, count)
+        fcntl.fcntl(self.sockets[n], fcntl.F_SETOWN, os.getpid())
+
+    def signals(self):
+        return self.urgent
+
+    def send_urgent(self, n, text):
+        return self.sockets[n].send(text.encode(), socket.MSG_OOB)
+
+    def recv_urgent(self, n):
+        """The byte, or why there is none."""
+        try:
+            return self.sockets[n].recv(1, socket.MSG_OOB).decode()
+        except OSError as e:
+            return e.errno
 
     def read_meanwhile(self, n, size):
         """A thread sleeps in recv() until all is there; has_read() waits for it."""

@@ -983,12 +983,63 @@ def experimental_with_payload(t):
 @case(('PRES', sdp.OOB_PRES), ('PEND', sdp.OOB_PEND), ('both', sdp.OOB_PRES | sdp.OOB_PEND),
       ('REQ_PIPE', sdp.REQ_PIPE), ('reserved', 0xf8), accept=1)
 def flags(t, flags):
-    """Urgent data is not told apart yet, but no byte of it is lost."""
+    """Inline no byte of urgent data is lost, whatever was announced."""
     c, s = t.up()
+    t.remote.option(s, socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     c.send(sdp.DATA, pattern(100, 5), flags=flags)
     c.send_data(pattern(100, 6))
     t.reads(s, pattern(100, 5) + pattern(100, 6))
     t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def urgent_heard(t):
+    """A signal with the first word of it, and no second with the byte."""
+    c, s = t.up()
+    t.remote.watch_urgent(s)
+    signals = 0
+    for announce in 'data', 'update', 'itself', 'never':
+        if announce == 'data':
+            c.send(sdp.DATA, b'12', flags=sdp.OOB_PEND)
+            t.reads(s, b'12')
+        elif announce == 'update':
+            c.send(sdp.DATA, flags=sdp.OOB_PEND)
+        signals += 1
+        if announce not in ('itself', 'never'):
+            until('a signal', lambda: t.remote.signals() == signals)
+            assert t.remote.recv_urgent(s) == errno.EAGAIN
+            assert not t.remote.poll(s) & select.POLLPRI
+        c.send(sdp.DATA, b'abcX', flags=sdp.OOB_PRES | (
+            sdp.OOB_PEND if announce == 'itself' else 0))
+        t.reads(s, b'abc')
+        until('POLLPRI', lambda: t.remote.poll(s) & select.POLLPRI)
+        assert t.remote.recv_urgent(s) == 'X'
+        assert t.remote.recv_urgent(s) == errno.EINVAL
+        assert t.remote.signals() == signals, f'{announce}: {t.remote.signals()} signals'
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(connect=1)
+def urgent_sent(t):
+    """Announced by what goes first, once each, and at the end of its message."""
+    def sends():
+        m = c.expect(sdp.DATA)
+        c.send(sdp.DATA)
+        return m.payload, m.flags
+
+    c, s = t.down(bufs=3)
+    assert t.remote.send_urgent(s, 'abX') == 3
+    t.sent(s, 2 * FULL)                 # waits for credits
+    assert t.remote.send_urgent(s, 'Y') == 1
+    assert t.remote.send_urgent(s, 'Z') == 1
+    t.sent(s, 4)
+    got = [sends() for _ in range(6)]
+    pend, pres = sdp.OOB_PEND, sdp.OOB_PRES
+    assert [f for _, f in got] == [pend | pres, pend, pend, pres, pres, 0], got
+    assert [p for p, _ in got] == [b'abX', pattern(2 * FULL)[:FULL], pattern(2 * FULL)[FULL:],
+                                   b'Y', b'Z', pattern(4)]
     t.kernel_closes(c, s)
 
 

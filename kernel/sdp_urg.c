@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Urgent data on the side that reads (protocol text, 4.7).
+ *
+ * The semantics are TCP's, to the letter, since programs that use urgent data
+ * know nothing else: there is one urgent byte at a time, a newer replaces it;
+ * out of line it is read by MSG_OOB once, and a read of the stream stops before
+ * it, once, and then leaves it out; with SO_OOBINLINE the read stops too, and
+ * the byte is part of the stream.  An urgent byte that was replaced is in the
+ * stream again, unless the reader stood right before it: then it is a hole.
+ *
+ * SDP tells the place of the urgent byte only with the byte (OOB_PRES), where
+ * TCP's header points ahead.  So OOB_PEND, which comes before, has SIGURG sent
+ * and nothing more; an older urgent byte stays until the newer is there.
+ *
+ * Two things know the mark.  rx.urg.seq is its place, counted as rx.read is,
+ * under rx.lock: for questions.  A buffer whose last byte is urgent carries the
+ * mark's name, and nothing is merged behind it: a reader who copies without a
+ * lock while more arrives cannot run over it.
+ */
+#include "sdp_buf.h"
+#include "sdp_urg.h"
+
+enum {
+	SDP_URG_VALID	= 0x100,	/* the low byte is the urgent one */
+	SDP_URG_READ	= 0x200,	/* it was taken, the reader is not past */
+};
+
+bool sdp_urg_announced(struct sdp_conn *conn, bool pend, bool pres)
+{
+	bool signal = pend;
+
+	lockdep_assert_held(&conn->rx.lock);
+	if (pend && conn->rx.urg.pending < U16_MAX)
+		conn->rx.urg.pending++;
+	if (pres) {
+		if (conn->rx.urg.pending)
+			conn->rx.urg.pending--;
+		else
+			signal = true;
+	}
+	return signal;
+}
+
+/* Where a read will begin: holes are no part of the stream. */
+static u32 sdp_urg_begin(const struct sdp_conn *conn, bool inlined)
+{
+	u32 read = conn->rx.read;
+
+	lockdep_assert_held(&conn->rx.lock);
+	if (!inlined && conn->rx.urg.holes && conn->rx.urg.hole == read)
+		read += conn->rx.urg.holes;
+	return read;
+}
+
+u32 sdp_urg_arrived(struct sdp_conn *conn, u32 seq, u8 byte)
+{
+	u32 begin = sdp_urg_begin(conn, false);
+
+	if (conn->rx.urg.data && conn->rx.urg.seq == begin) {
+		conn->rx.urg.hole = conn->rx.read;
+		WRITE_ONCE(conn->rx.urg.holes, begin - conn->rx.read + 1);
+	}
+	conn->rx.urg.seq = seq;
+	if (!++conn->rx.urg.mark)	/* 0 is for buffers without */
+		conn->rx.urg.mark++;
+	WRITE_ONCE(conn->rx.urg.data, SDP_URG_VALID | byte);
+	return conn->rx.urg.mark;
+}
+
+bool sdp_urg_stops(const struct sdp_conn *conn, const struct sdp_buf *buf)
+{
+	return buf->mark == READ_ONCE(conn->rx.urg.mark) &&
+	       READ_ONCE(conn->rx.urg.data);
+}
+
+void sdp_urg_passed(struct sdp_conn *conn)
+{
+	u32 read = conn->rx.read;
+	u32 gone = read - conn->rx.urg.hole;
+
+	lockdep_assert_held(&conn->rx.lock);
+	if (conn->rx.urg.data && (s32)(read - conn->rx.urg.seq) > 0)
+		WRITE_ONCE(conn->rx.urg.data, 0);
+	if (conn->rx.urg.holes) {
+		gone = min(gone, conn->rx.urg.holes);
+		conn->rx.urg.hole = read;
+		WRITE_ONCE(conn->rx.urg.holes, conn->rx.urg.holes - gone);
+	}
+}
+
+enum sdp_urg_place sdp_urg_place(struct sdp_conn *conn, u32 ahead)
+{
+	enum sdp_urg_place place = SDP_URG_NOTHING;
+	u32 at;
+
+	spin_lock_bh(&conn->rx.lock);
+	at = conn->rx.read + ahead;
+	if (at - conn->rx.urg.hole < conn->rx.urg.holes)
+		place = SDP_URG_HOLE;
+	else if (conn->rx.urg.data && conn->rx.urg.seq == at)
+		place = SDP_URG_MARK;
+	spin_unlock_bh(&conn->rx.lock);
+	return place;
+}
+
+bool sdp_urg_at_mark(struct sdp_conn *conn, bool inlined)
+{
+	bool at;
+
+	spin_lock_bh(&conn->rx.lock);
+	at = conn->rx.urg.data &&
+	     conn->rx.urg.seq == sdp_urg_begin(conn, inlined);
+	spin_unlock_bh(&conn->rx.lock);
+	return at;
+}
+
+int sdp_urg_take(struct sdp_conn *conn, bool peek, u8 *byte)
+{
+	int err = 0;
+
+	spin_lock_bh(&conn->rx.lock);
+	if (conn->rx.urg.data & SDP_URG_VALID) {
+		*byte = conn->rx.urg.data;
+		if (!peek)
+			WRITE_ONCE(conn->rx.urg.data, SDP_URG_READ);
+	} else {
+		err = conn->rx.urg.pending ? -EAGAIN : -EINVAL;
+	}
+	spin_unlock_bh(&conn->rx.lock);
+	return err;
+}
+
+bool sdp_urg_is_valid(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->rx.urg.data) & SDP_URG_VALID;
+}
+
+u32 sdp_urg_readable(struct sdp_conn *conn, bool inlined)
+{
+	u32 bytes = READ_ONCE(conn->rx.inq), begin;
+
+	if (!sdp_urg_any(conn) || inlined)
+		return bytes;
+	spin_lock_bh(&conn->rx.lock);
+	begin = sdp_urg_begin(conn, false);
+	bytes = conn->rx.inq - (begin - conn->rx.read);
+	if (conn->rx.urg.data && conn->rx.urg.seq == begin)
+		bytes--;
+	spin_unlock_bh(&conn->rx.lock);
+	return bytes;
+}
+
+u32 sdp_urg_inq(struct sdp_conn *conn, bool inlined)
+{
+	u32 bytes = READ_ONCE(conn->rx.inq), end;
+
+	if (!sdp_urg_any(conn) || inlined)
+		return bytes;
+	spin_lock_bh(&conn->rx.lock);
+	end = conn->rx.read + conn->rx.inq;
+	if (conn->rx.urg.data)
+		end = conn->rx.urg.seq;
+	bytes = end - sdp_urg_begin(conn, false);
+	spin_unlock_bh(&conn->rx.lock);
+	return bytes;
+}
