@@ -20,8 +20,8 @@
 
 enum { SDP_BCOPY_REPOST = 4 };	/* buffers in a batch */
 
-ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter,
-		       bool urgent, gfp_t gfp)
+ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
+		       struct iov_iter *iter, bool urgent, gfp_t gfp)
 {
 	u32 space = sdp_tx_space(conn);
 	struct sdp_mode_slice slice;
@@ -31,21 +31,21 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter,
 
 	if (!space)
 		return -EAGAIN;
-	msg = sdp_tx_take_tail(conn);
+	msg = sdp_tx_take_tail(conn, frag);
 	if (msg)
-		room = sdp_msg_room(conn, msg);
+		room = sdp_msg_room(conn, frag, msg);
 	slice = sdp_mode_pick(min_t(size_t, iov_iter_count(iter), space),
-			      conn->snd_max, room);
+			      READ_ONCE(conn->snd_max), room);
 	if (!slice.coalesce) {
 		if (msg)
 			sdp_tx_queue(conn, msg);
-		msg = sdp_msg_alloc(conn, slice.bytes, gfp, &slice.bytes);
+		msg = sdp_msg_alloc(conn, frag, slice.bytes, gfp, &slice.bytes);
 		if (!msg)
 			return -ENOMEM;
 	}
 	bytes = copy_from_iter(msg->addr + SDP_LEN_BSDH + msg->payload,
 			       slice.bytes, iter);
-	sdp_msg_grow(conn, msg, bytes);
+	sdp_msg_grow(frag, msg, bytes);
 	if (!msg->payload) {
 		sdp_msg_free(conn, msg);
 		return -EFAULT;
@@ -54,6 +54,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter,
 	msg->more = bytes == slice.bytes && iov_iter_count(iter) &&
 		    space > slice.bytes + SDP_LEN_BSDH;
 	msg->urgent = urgent && bytes == slice.bytes && !iov_iter_count(iter);
+	msg->full = !sdp_msg_room(conn, frag, msg);
 	sdp_tx_queue(conn, msg);
 	return bytes ?: -EFAULT;
 }

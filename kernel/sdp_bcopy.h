@@ -11,6 +11,7 @@
 /**
  * sdp_bcopy_send() - copy the next slice of a send into a message, queue it
  * @conn: the connection; the caller has the socket lock
+ * @frag: where messages are cut from: sk_page_frag()
  * @iter: the user's bytes, at least one
  * @urgent: the last of the bytes is urgent
  * @gfp: how to allocate
@@ -21,8 +22,8 @@
  * Context: process; copies from user memory.
  * Return: bytes taken; -EAGAIN without space, -ENOMEM, -EFAULT.
  */
-ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct iov_iter *iter,
-		       bool urgent, gfp_t gfp);
+ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
+		       struct iov_iter *iter, bool urgent, gfp_t gfp);
 
 /* What sdp_bcopy_recv() does with the bytes. */
 enum sdp_bcopy_flag {

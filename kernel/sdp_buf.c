@@ -7,7 +7,8 @@
  * is in that circle.
  *
  * Messages are cut from a page fragment of up to 32 KiB, one behind the other,
- * so that small ones share pages and a large one gets most of a fragment.  The
+ * so that small ones share pages and a large one gets most of a fragment.  It is
+ * the task's, as with TCP (sk_page_frag()): an idle connection keeps none.  The
  * last one cut may grow while nothing follows it: what a caller writes in
  * small pieces while credits are short becomes one message.
  */
@@ -31,14 +32,16 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, gfp_t gfp)
 	if (!buf)
 		goto fail;
 	INIT_LIST_HEAD(&buf->node);
+	buf->size = READ_ONCE(conn->rcv_size);
 	buf->page = alloc_pages(gfp | __GFP_NOWARN | __GFP_COMP |
-				__GFP_ACCOUNT, get_order(conn->rcv_size));
+				__GFP_ACCOUNT, get_order(buf->size));
 	if (!buf->page)
 		goto fail_buf;
 	/* Listed first: teardown unmaps what is listed. */
 	spin_lock_bh(&conn->rx.lock);
 	list_add_tail(&buf->all, &conn->rx.all);
 	conn->rx.nbufs++;
+	conn->rx.mem += buf->size;
 	spin_unlock_bh(&conn->rx.lock);
 	if (conn->xp->map(conn, buf)) {
 		sdp_buf_free(conn, buf);
@@ -58,6 +61,7 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 	spin_lock_bh(&conn->rx.lock);
 	list_del(&buf->all);
 	conn->rx.nbufs--;
+	conn->rx.mem -= buf->size;
 	if (buf->mapped)
 		conn->xp->unmap(conn, buf);
 	spin_unlock_bh(&conn->rx.lock);
@@ -66,9 +70,9 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 }
 
 /* A spare page in place of one that has no room for @bytes, if there is one. */
-static void sdp_msg_next_page(struct sdp_conn *conn, u32 bytes)
+static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
+			      u32 bytes)
 {
-	struct page_frag *frag = &conn->tx.frag;
 	struct page *page = NULL;
 
 	if (!READ_ONCE(conn->tx.nspare) ||
@@ -88,10 +92,9 @@ static void sdp_msg_next_page(struct sdp_conn *conn, u32 bytes)
 	frag->size = page_size(page);
 }
 
-struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
-			      u32 *room)
+struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
+			      u32 want, gfp_t gfp, u32 *room)
 {
-	struct page_frag *frag = &conn->tx.frag;
 	u32 bytes = SDP_LEN_BSDH + want;
 	struct sdp_msg *msg;
 
@@ -99,7 +102,7 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
 	if (!msg)
 		return NULL;
 	frag->offset = ALIGN(frag->offset, SDP_MSG_ALIGN);
-	sdp_msg_next_page(conn, bytes);
+	sdp_msg_next_page(conn, frag, bytes);
 	if (!skb_page_frag_refill(bytes, frag, gfp)) {
 		kmem_cache_free(sdp_msg_cache, msg);
 		return NULL;
@@ -122,20 +125,20 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
 	return msg;
 }
 
-u32 sdp_msg_room(struct sdp_conn *conn, const struct sdp_msg *msg)
+u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
+		 const struct sdp_msg *msg)
 {
-	struct page_frag *frag = &conn->tx.frag;
-
 	if (frag->page != msg->page || msg->urgent ||
 	    page_address(frag->page) + frag->offset !=
 	    msg->addr + SDP_LEN_BSDH + msg->payload)
 		return 0;
-	return min(frag->size - frag->offset, conn->snd_max - msg->payload);
+	return min(frag->size - frag->offset,
+		   READ_ONCE(conn->snd_max) - msg->payload);
 }
 
-void sdp_msg_grow(struct sdp_conn *conn, struct sdp_msg *msg, u32 bytes)
+void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes)
 {
-	conn->tx.frag.offset += bytes;
+	frag->offset += bytes;
 	msg->payload += bytes;
 }
 
@@ -186,8 +189,6 @@ void sdp_buf_purge(struct sdp_conn *conn)
 	}
 	while (conn->tx.nspare)
 		put_page(conn->tx.spare[--conn->tx.nspare]);
-	if (conn->tx.frag.page)
-		put_page(conn->tx.frag.page);
 }
 
 int __init sdp_buf_init(void)

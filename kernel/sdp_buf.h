@@ -20,12 +20,16 @@ struct sdp_conn;
 /* Pages kept for messages to come while others are under way. */
 enum { SDP_TX_SPARE = 4 };
 
+/* Bytes of the longest message: what one fragment holds. */
+enum { SDP_MSG_MAX = 32768 };
+
 struct sdp_buf {
 	struct list_head node;	/* rx.idle, rx.queue or rx.ready; none when posted */
 	struct list_head all;	/* rx.all, rx.lock */
 	struct page *page;	/* compound */
 	u64 dma;
 	bool mapped;
+	u32 size;		/* bytes, header too */
 	u32 off;		/* of the payload not yet read */
 	u32 left;		/* its bytes */
 	u32 mark;		/* the last is urgent: sdp_urg_arrived(); 0: no */
@@ -83,7 +87,8 @@ static inline void *sdp_buf_addr(const struct sdp_buf *buf)
 
 /**
  * sdp_msg_alloc() - make an empty Data message at the end of the fragment
- * @conn: the connection; the caller owns its tx.frag (the socket lock)
+ * @conn: the connection
+ * @frag: where messages are cut from, the caller's
  * @want: payload bytes wished for, from 1
  * @gfp: how to allocate
  * @room: how many payload bytes fit, from 1, at most @want
@@ -91,28 +96,30 @@ static inline void *sdp_buf_addr(const struct sdp_buf *buf)
  * Context: as @gfp says.
  * Return: a message, or NULL without memory.
  */
-struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, u32 want, gfp_t gfp,
-			      u32 *room);
+struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
+			      u32 want, gfp_t gfp, u32 *room);
 
 /**
  * sdp_msg_room() - payload bytes that may still be put behind a message
- * @conn: the connection; the caller owns its tx.frag
+ * @conn: the connection
+ * @frag: where messages are cut from, the caller's
  * @msg: a message
  *
  * Context: any.
- * Return: bytes; 0 if another message follows it in memory.
+ * Return: bytes; 0 if it was not the last one cut, or its end is urgent.
  */
-u32 sdp_msg_room(struct sdp_conn *conn, const struct sdp_msg *msg);
+u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
+		 const struct sdp_msg *msg);
 
 /**
  * sdp_msg_grow() - payload was put behind it
- * @conn: the connection; the caller owns its tx.frag
+ * @frag: where it was cut from
  * @msg: the message
  * @bytes: how much, at most sdp_msg_room()
  *
  * Context: any.
  */
-void sdp_msg_grow(struct sdp_conn *conn, struct sdp_msg *msg, u32 bytes);
+void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes);
 
 /**
  * sdp_msg_free() - give a message back

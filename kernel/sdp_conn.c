@@ -144,7 +144,6 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	conn->xp = xp;
 	conn->net = get_net(net);
 	conn->sn = sn;
-	conn->rcv_size = round_down(READ_ONCE(sn->rcvbuf_size), PAGE_SIZE);
 	init_waitqueue_head(&conn->wq);
 	INIT_WORK(&conn->work, work);
 	INIT_DELAYED_WORK(&conn->timer, sdp_conn_timer);
@@ -168,7 +167,8 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_LIST_HEAD(&conn->rx.queue);
 	INIT_LIST_HEAD(&conn->rx.all);
 	INIT_LIST_HEAD(&conn->rx.ready);
-	conn->rx.max = READ_ONCE(sn->rcvbuf_count);
+	conn->rx.rq_size = U16_MAX;
+	conn->rx.max_bytes = U32_MAX;
 	conn->rx.target = SDP_WIRE_CREDITS_MIN;
 	INIT_LIST_HEAD(&conn->accept_node);
 	spin_lock_bh(&sn->list_lock);

@@ -88,6 +88,7 @@ enum sdp_ctl {
 	SDP_CTL_SUSP_ACK	= 0x04,
 	SDP_CTL_ABORT		= 0x08,
 	SDP_CTL_KEEPALIVE	= 0x10,
+	SDP_CTL_RCVBUF		= 0x20,
 };
 
 enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
@@ -121,8 +122,8 @@ struct sdp_conn {
 	u8 tos;
 
 	/* Set before it is established, read without locks after. */
-	u32 rcv_size;			/* bytes of a receive buffer, header too */
-	u32 snd_max;			/* payload bytes of a message to the peer */
+	u32 rcv_size;			/* of new receive buffers; see sdp_ring.c */
+	u32 snd_max;			/* payload bytes of a message; may grow */
 	u8 reason;			/* enum sdp_reason, when refused */
 
 	/* Callers and events; see sdp_conn_kick(). */
@@ -141,7 +142,7 @@ struct sdp_conn {
 	} up;
 
 	struct {
-		spinlock_t lock;	/* all of tx but frag */
+		spinlock_t lock;	/* all of tx */
 		enum sdp_state state;
 		int err;		/* the first error, positive errno */
 		bool dead;		/* the transport has let go: no more posts */
@@ -158,6 +159,7 @@ struct sdp_conn {
 		u32 keep_idle;		/* jiffies until one is due; 0: none */
 		u32 user_timeout;	/* jiffies without progress; 0: any */
 		unsigned long progress;	/* jiffies when there was some */
+		bool asked;		/* for larger buffers of the peer */
 		bool held;		/* the last of queue waits for completions */
 		bool small_out;		/* one that was not full is under way, */
 		u32 small_mseq;		/* and this is the newest such */
@@ -181,9 +183,7 @@ struct sdp_conn {
 		u64 bytes;		/* user bytes posted */
 		u64 msgs;
 		u8 nspare;
-		struct page *spare[SDP_TX_SPARE]; /* for tx.frag, not cleared */
-		/* Under the socket lock: */
-		struct page_frag frag;	/* where the next message is built */
+		struct page *spare[SDP_TX_SPARE]; /* for messages, not cleared */
 	} tx;
 
 	struct {
@@ -195,6 +195,7 @@ struct sdp_conn {
 		bool reset;		/* AbortConn came */
 		bool lost;		/* a completion failed */
 		int fail;		/* protocol error, negative errno */
+		u16 old;		/* posted buffers that are not of rcv_size */
 		struct list_head idle;	/* to be posted again */
 		u64 bytes;
 		u64 msgs;
@@ -217,8 +218,10 @@ struct sdp_conn {
 			u16 pending;	/* announced, and not here yet */
 		} urg;
 		u16 nbufs;
+		u32 mem;		/* bytes of their pages */
 		u16 target;		/* buffers to have */
-		u16 max;		/* and to grow to */
+		u16 rq_size;		/* places in the receive queue */
+		u32 max_bytes;		/* that buffers may take */
 		bool low;		/* the peer has used most; set under tx.lock */
 		/* Under the socket lock: */
 		struct list_head ready;	/* taken from queue by the reader */

@@ -35,6 +35,7 @@
 #include "sdp_ib_addr.h"
 #include "sdp_ib_data.h"
 #include "sdp_ib_port.h"
+#include "sdp_ring.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
@@ -42,7 +43,6 @@
 enum {
 	SDP_IB_SQ_SIZE		= 31,
 	SDP_IB_RQ_SIZE		= 63,
-	SDP_IB_RCVSZ_MAX	= 32768,	/* what one fragment holds */
 	/* 4.096 us * 2^n: the answer of a CM that does not come (16 ms to
 	 * 0.5 s, of which ib_cm waits twice as long).  Its 16 tries fill the
 	 * time there is, if they can.
@@ -236,7 +236,7 @@ static void sdp_ib_limits(struct sdp_conn *conn, u16 told_bufs,
 	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
 	sdp_mode_init(&conn->tx.mode, SDP_IB_MAX_ADVERTS);
 	spin_unlock_bh(&conn->tx.lock);
-	conn->snd_max = min_t(u32, peer->rcvsz, SDP_IB_RCVSZ_MAX) - SDP_LEN_BSDH;
+	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
 }
 
 /* The device half enters the device's list, so that removal finds it. */
@@ -416,7 +416,7 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		.version	= SDP_WIRE_VERSION,
 		.ipv		= conn->family == AF_INET ? 4 : 6,
 		.max_adverts	= SDP_IB_MAX_ADVERTS,
-		.des_rcvsz	= conn->rcv_size,
+		.des_rcvsz	= sdp_ring_full_size(conn),
 		.rcvsz		= conn->rcv_size,
 		.port		= ntohs(conn->local.port),
 	};
@@ -645,6 +645,8 @@ static int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		return -ENODEV;
 	}
 	ib->peer = hello;
+	/* Who asks says so: it has less than it would like us to have. */
+	sdp_ring_begin(conn, hello.des_rcvsz > hello.rcvsz);
 	sdp_ib_keep_req(ib, cm_id, req);
 	cm_id->context = ib;
 	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;
@@ -1006,6 +1008,7 @@ static int sdp_ib_connect(struct sdp_conn *conn)
 	if (!ib)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until freed */
+	sdp_ring_begin(conn, true);
 	sdp_conn_event(conn, SDP_EV_CONNECT);
 	ib->deadline = jiffies + msecs_to_jiffies(conn->limit_ms);
 	sdp_ib_set_timer(ib, conn->limit_ms);
@@ -1065,6 +1068,7 @@ static const struct sdp_dev_ops sdp_ib_dev_ops = {
 const struct sdp_xport sdp_ib_xport = {
 	.name		= "ib",
 	.id		= SDP_TRANSPORT_IB,
+	.priv_size	= sizeof(struct sdp_ib),
 	.listen		= sdp_ib_listen,
 	.unlisten	= sdp_ib_unlisten,
 	.connect	= sdp_ib_connect,

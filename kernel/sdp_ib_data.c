@@ -66,9 +66,9 @@ int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf)
 	struct sdp_ib *ib = conn->xp_priv;
 
 	lockdep_assert_held(&conn->tx.lock);
-	ib_dma_sync_single_for_device(ib->dev->ib, buf->dma, conn->rcv_size,
+	ib_dma_sync_single_for_device(ib->dev->ib, buf->dma, buf->size,
 				      DMA_FROM_DEVICE);
-	return sdp_qp_post_recv(&ib->qp, buf->dma, conn->rcv_size, buf);
+	return sdp_qp_post_recv(&ib->qp, buf->dma, buf->size, buf);
 }
 
 int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
@@ -134,7 +134,7 @@ int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)
 	spin_lock_bh(&conn->tx.lock);
 	if (!conn->tx.dead) {
 		buf->dma = ib_dma_map_page(ib->dev->ib, buf->page, 0,
-					   conn->rcv_size, DMA_FROM_DEVICE);
+					   buf->size, DMA_FROM_DEVICE);
 		buf->mapped = !ib_dma_mapping_error(ib->dev->ib, buf->dma);
 		err = buf->mapped ? 0 : -ENOMEM;
 	}
@@ -147,8 +147,7 @@ void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 	struct sdp_ib *ib = conn->xp_priv;
 
 	lockdep_assert_held(&conn->rx.lock);
-	ib_dma_unmap_page(ib->dev->ib, buf->dma, conn->rcv_size,
-			  DMA_FROM_DEVICE);
+	ib_dma_unmap_page(ib->dev->ib, buf->dma, buf->size, DMA_FROM_DEVICE);
 	buf->mapped = false;
 }
 

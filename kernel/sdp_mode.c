@@ -175,6 +175,11 @@ static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	case SDP_MID_ABORT_CONN:
 		return SDP_HEARD_RESET;
 	case SDP_MID_CH_RCV_BUF:
+		return SDP_HEARD_RCVBUF;
+	case SDP_MID_CH_RCV_BUF_ACK:
+		if (!mode->asked_rcvbuf)
+			break;
+		mode->asked_rcvbuf = false;
 		return SDP_HEARD_RCVBUF_ACK;
 	case SDP_MID_SUSP_COMM:
 		return SDP_HEARD_SUSP_ACK;
@@ -206,6 +211,11 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	if (msg->flags & SDP_FLAG_OOB_PEND)
 		verdict |= SDP_HEARD_OOB_PEND;
 	return verdict;
+}
+
+void sdp_mode_rcvbuf_posted(struct sdp_mode *mode)
+{
+	mode->asked_rcvbuf = true;
 }
 
 void sdp_mode_sendsm_posted(struct sdp_mode *mode)

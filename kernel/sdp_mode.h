@@ -36,6 +36,7 @@ struct sdp_mode {
 	bool	peer_fin;	/* DisConn heard: no payload may follow */
 	bool	shut_rd;	/* our reader has gone: payload is an error (4.1) */
 	bool	req_pipe;	/* the peer asked for pipelined mode */
+	bool	asked_rcvbuf;	/* a ChRcvBuf of ours is unanswered */
 };
 
 /* What to do with a message, as bits: several may be set. */
@@ -44,10 +45,11 @@ enum sdp_mode_verdict {
 	SDP_HEARD_SENDSM	= 0x02,	/* queue a SendSm, unless one is queued */
 	SDP_HEARD_FIN		= 0x04,	/* end of stream, behind what is queued */
 	SDP_HEARD_RESET		= 0x08,	/* the peer aborts: ECONNRESET */
-	SDP_HEARD_RCVBUF_ACK	= 0x10,	/* queue ChRcvBufAck with the size in use */
+	SDP_HEARD_RCVBUF	= 0x10,	/* answer by ChRcvBufAck, when it is time */
 	SDP_HEARD_SUSP_ACK	= 0x20,	/* queue SuspCommAck */
 	SDP_HEARD_OOB_PEND	= 0x40,	/* urgent data is under way */
 	SDP_HEARD_OOB_PRES	= 0x80,	/* the last payload byte is urgent */
+	SDP_HEARD_RCVBUF_ACK	= 0x100, /* the peer's buffers have this size now */
 };
 
 /**
@@ -71,6 +73,14 @@ void sdp_mode_init(struct sdp_mode *mode, u8 max_adverts);
  * reader has gone (it ends too, 4.1).
  */
 int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg);
+
+/**
+ * sdp_mode_rcvbuf_posted() - a ChRcvBuf is on its way
+ * @mode: the connection's; one at a time (5.1)
+ *
+ * Context: the caller's lock; pure.
+ */
+void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
 
 /**
  * sdp_mode_sendsm_posted() - the owed SendSm is on its way

@@ -83,6 +83,8 @@ enum sdp_counter {
 	X(max_conns_user, 65536, 0, 16777216, "connections of one user in the namespace") \
 	X(rcvbuf_size,	16384, 4096, 32768, \
 	  "bytes of one receive buffer, with 16 of header; whole pages") \
+	X(rcvbuf_start,	4096, 4096, 32768, \
+	  "the same at first, until the peer wants to send larger messages") \
 	X(rcvbuf_count,	63, 4, 63, "receive buffers that a connection may grow to") \
 	X(sndbuf_bytes,	262144, 4096, 16777216, \
 	  "bytes queued or under way unless SO_SNDBUF says otherwise")

@@ -31,15 +31,15 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_outq = conn->tx.outstanding;
 	info->sdpi_bytes_sent = conn->tx.bytes;
 	info->sdpi_msgs_sent = conn->tx.msgs;
-	info->sdpi_mem = sizeof(*conn) + conn->tx.outstanding;
+	info->sdpi_mem = sizeof(*conn) + conn->xp->priv_size +
+			 conn->tx.outstanding;
 	if (conn->tx.nspare)
 		info->sdpi_mem += conn->tx.nspare *
 				  page_size(conn->tx.spare[0]);
 	spin_unlock_bh(&conn->tx.lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;
-	info->sdpi_mem += conn->rx.nbufs *
-			  (conn->rcv_size + sizeof(struct sdp_buf));
+	info->sdpi_mem += conn->rx.mem + conn->rx.nbufs * sizeof(struct sdp_buf);
 	spin_unlock_bh(&conn->rx.lock);
 	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);
 	info->sdpi_msgs_received = READ_ONCE(conn->rx.msgs);

@@ -10,6 +10,14 @@
  * growth is bounded by the receive queue, by net.sdp.rcvbuf_count and by
  * SO_RCVBUF.
  *
+ * The buffers are small at first, so that a connection which is idle, or has
+ * little to say, takes little memory.  Nobody knows better than the peer when
+ * that is not enough: it has a full message, waits for credits, and asks for
+ * larger buffers (ChRcvBuf, 5.1).  From then on only larger ones are posted, and
+ * when the last small one has been used the answer goes, and with it the right
+ * to send longer messages.  A peer that says in its Hello that it has what it
+ * wants us to have will not ask, and gets large ones at once.
+ *
  * Order matters twice: a buffer is posted before it is counted, since Bufs
  * must never promise what is not there; and both under tx.lock, since Bufs is
  * read there.
@@ -17,11 +25,69 @@
 #include "sdp_ring.h"
 #include "sdp_trace.h"
 
+u32 sdp_ring_full_size(const struct sdp_conn *conn)
+{
+	u32 size = READ_ONCE(conn->sn->rcvbuf_size);
+
+	return max_t(u32, round_down(size, PAGE_SIZE), PAGE_SIZE);
+}
+
+void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks)
+{
+	u32 full = sdp_ring_full_size(conn);
+	u32 start = READ_ONCE(conn->sn->rcvbuf_start);
+
+	start = max_t(u32, round_down(start, PAGE_SIZE), PAGE_SIZE);
+	conn->rcv_size = peer_asks ? min(start, full) : full;
+}
+
 void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 {
-	u32 max = min(bytes / conn->rcv_size, READ_ONCE(conn->sn->rcvbuf_count));
+	WRITE_ONCE(conn->rx.max_bytes, bytes);
+}
 
-	WRITE_ONCE(conn->rx.max, max_t(u32, max, SDP_WIRE_CREDITS_MIN));
+/* Buffers that the ring may grow to in this memory, large and small ones. */
+static u16 sdp_ring_max(const struct sdp_conn *conn, u32 bytes)
+{
+	u32 max = conn->rx.nbufs;
+
+	lockdep_assert_held(&conn->rx.lock);
+	if (bytes > conn->rx.mem)
+		max += (bytes - conn->rx.mem) / conn->rcv_size;
+	max = min3(max, READ_ONCE(conn->sn->rcvbuf_count),
+		   (u32)conn->rx.rq_size);
+	return max_t(u32, max, SDP_WIRE_CREDITS_MIN);
+}
+
+/* Of the memory for a ring this part is one buffer, at the most. */
+enum { SDP_RING_PARTS = 8 };
+
+bool sdp_ring_resize(struct sdp_conn *conn, u32 size)
+{
+	u32 most = min(sdp_ring_full_size(conn),
+		       READ_ONCE(conn->rx.max_bytes) / SDP_RING_PARTS);
+	u32 was = conn->rcv_size;
+
+	lockdep_assert_held(&conn->tx.lock);
+	size = round_down(min(size, most), PAGE_SIZE);
+	if (size > was) {
+		WRITE_ONCE(conn->rcv_size, size);
+		spin_lock(&conn->rx.lock);
+		conn->rx.target = max_t(u16, SDP_WIRE_CREDITS_MIN,
+					conn->rx.target * was / size);
+		spin_unlock(&conn->rx.lock);
+		conn->rx.old = conn->tx.flow.posted;
+	}
+	return !conn->rx.old;
+}
+
+void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
+{
+	if (buf->size == conn->rcv_size || --conn->rx.old)
+		return;
+	spin_lock_bh(&conn->tx.lock);
+	conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
+	spin_unlock_bh(&conn->tx.lock);
 }
 
 /* Memory of a ring whose reader does not read, as TCP's first window. */
@@ -38,24 +104,24 @@ void sdp_ring_used(struct sdp_conn *conn)
 		WRITE_ONCE(conn->rx.low, true);
 }
 
-static u16 sdp_ring_wanted(struct sdp_conn *conn, bool reading)
+static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 dropped, bool reading)
 {
-	u16 max, target;
+	u32 bytes = READ_ONCE(conn->rx.max_bytes);
+	u16 max, most, target;
 
 	spin_lock_bh(&conn->rx.lock);
-	max = READ_ONCE(conn->rx.max);
-	if (!reading)
-		max = min_t(u32, max, SDP_RING_UNREAD / conn->rcv_size);
+	most = sdp_ring_max(conn, bytes);
+	max = reading ? most : sdp_ring_max(conn, min(bytes, SDP_RING_UNREAD));
 	target = conn->rx.target;
 	/* Not while there is less than was wanted the last time; and what a
 	 * reader would let grow waits for him.
 	 */
-	if (conn->rx.low && conn->rx.nbufs >= target) {
+	if (conn->rx.low && conn->rx.nbufs + dropped >= target) {
 		WRITE_ONCE(conn->rx.low, target >= max && !reading);
 		if (target < max)
 			target = min_t(u32, target * 2, max);
 	}
-	conn->rx.target = max_t(u16, min(target, READ_ONCE(conn->rx.max)),
+	conn->rx.target = max_t(u16, min(target, most),
 				SDP_WIRE_CREDITS_MIN);
 	target = conn->rx.target > conn->rx.nbufs ?
 		 conn->rx.target - conn->rx.nbufs : 0;
@@ -63,11 +129,28 @@ static u16 sdp_ring_wanted(struct sdp_conn *conn, bool reading)
 	return target;
 }
 
-int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
+/* Those of an earlier size go, and others come in their place; how many. */
+static u16 sdp_ring_drop(struct sdp_conn *conn, struct list_head *bufs,
+			 bool all)
 {
 	struct sdp_buf *buf, *next;
-	u16 grow = sdp_ring_wanted(conn, reading);
-	int posted = 0;
+	u16 dropped = 0;
+
+	list_for_each_entry_safe(buf, next, bufs, node) {
+		if (!all && buf->size == READ_ONCE(conn->rcv_size))
+			continue;
+		list_del_init(&buf->node);
+		sdp_buf_free(conn, buf);
+		dropped++;
+	}
+	return dropped;
+}
+
+static void sdp_ring_grow(struct sdp_conn *conn, struct list_head *bufs,
+			  u16 dropped, bool reading)
+{
+	u16 grow = sdp_ring_wanted(conn, dropped, reading);
+	struct sdp_buf *buf;
 
 	while (grow--) {
 		buf = sdp_buf_alloc(conn, GFP_KERNEL);
@@ -75,24 +158,41 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 			break;
 		list_add_tail(&buf->node, bufs);
 	}
-	spin_lock_bh(&conn->tx.lock);
-	list_for_each_entry_safe(buf, next, bufs, node) {
-		if (conn->tx.dead)
-			break;
-		list_del_init(&buf->node);
-		if (conn->xp->post_recv(conn, buf)) {
-			list_add(&buf->node, bufs);
-			break;
-		}
-		posted++;
-	}
-	sdp_flow_posted(&conn->tx.flow, posted);
-	trace_sdp_post_recv(conn->id, posted, conn->tx.flow.posted);
-	spin_unlock_bh(&conn->tx.lock);
+}
 
-	list_for_each_entry_safe(buf, next, bufs, node) {
-		list_del_init(&buf->node);
-		sdp_buf_free(conn, buf);
-	}
+int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
+{
+	struct sdp_buf *buf, *next;
+	int posted = 0, n;
+	u16 dropped;
+	bool again;
+
+	do {
+		again = false;
+		n = 0;
+		dropped = sdp_ring_drop(conn, bufs, false);
+		sdp_ring_grow(conn, bufs, dropped, reading);
+		spin_lock_bh(&conn->tx.lock);
+		list_for_each_entry_safe(buf, next, bufs, node) {
+			if (conn->tx.dead)
+				break;
+			/* The size has changed since we looked. */
+			if (unlikely(buf->size != conn->rcv_size)) {
+				again = true;
+				continue;
+			}
+			list_del_init(&buf->node);
+			if (conn->xp->post_recv(conn, buf)) {
+				list_add(&buf->node, bufs);
+				break;
+			}
+			n++;
+		}
+		sdp_flow_posted(&conn->tx.flow, n);
+		trace_sdp_post_recv(conn->id, n, conn->tx.flow.posted);
+		spin_unlock_bh(&conn->tx.lock);
+		posted += n;
+	} while (again);
+	sdp_ring_drop(conn, bufs, true);
 	return posted;
 }

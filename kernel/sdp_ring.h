@@ -8,6 +8,44 @@
 #include "sdp_conn.h"
 
 /**
+ * sdp_ring_full_size() - bytes of a buffer for a peer that sends much
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes with header, whole pages.
+ */
+u32 sdp_ring_full_size(const struct sdp_conn *conn);
+
+/**
+ * sdp_ring_begin() - choose the size of the first buffers
+ * @conn: the connection, before sdp_rx_start()
+ * @peer_asks: the peer will ask when it wants larger ones
+ *
+ * Context: process or softirq.
+ */
+void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
+
+/**
+ * sdp_ring_resize() - the peer asks for larger buffers
+ * @conn: the connection, tx.lock held; the caller polls
+ * @size: bytes of one, with header; what cannot be is not changed
+ *
+ * Context: process or softirq.
+ * Return: true if conn->rcv_size is to be told at once; else it is told when
+ * all that were posted before have been used.
+ */
+bool sdp_ring_resize(struct sdp_conn *conn, u32 size);
+
+/**
+ * sdp_ring_arrived() - a buffer was used while old ones were posted
+ * @conn: the connection; the caller polls, conn->rx.old is not 0
+ * @buf: the buffer
+ *
+ * Context: process or softirq.
+ */
+void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf);
+
+/**
  * sdp_ring_post() - post buffers, and new ones if the ring should grow
  * @conn: the connection
  * @bufs: a list of buffers by sdp_buf.node; empty on return

@@ -32,7 +32,7 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 	LIST_HEAD(none);
 	int posted;
 
-	conn->rx.max = min(conn->rx.max, rq_size);
+	conn->rx.rq_size = rq_size;
 	spin_lock_bh(&conn->tx.lock);
 	sdp_flow_init(&conn->tx.flow, 0, 0);
 	spin_unlock_bh(&conn->tx.lock);
@@ -56,7 +56,7 @@ static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
 		return false;
 	last = list_last_entry(&conn->rx.queue, struct sdp_buf, node);
 	end = last->off + last->left;
-	if (last->mark || end + bytes > conn->rcv_size)
+	if (last->mark || end + bytes > last->size)
 		return false;
 	memcpy(sdp_buf_addr(last) + end, from, bytes);
 	last->left += bytes;
@@ -101,8 +101,11 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 	if (heard > 0) {
 		if (heard & SDP_HEARD_SENDSM)
 			conn->tx.ctl |= SDP_CTL_SENDSM;
-		if (heard & SDP_HEARD_RCVBUF_ACK)
+		if (heard & SDP_HEARD_RCVBUF &&
+		    sdp_ring_resize(conn, msg->ext.rcvsz))
 			conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
+		if (heard & SDP_HEARD_RCVBUF_ACK)
+			sdp_tx_may_send(conn, msg->ext.rcvsz);
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
@@ -135,6 +138,8 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		conn->rx.lost = true;
 		return;
 	}
+	if (unlikely(conn->rx.old))
+		sdp_ring_arrived(conn, buf);
 	if (conn->rx.fail || conn->rx.reset)
 		return;		/* nothing after an error counts */
 	if (sdp_conn_state(conn) == SDP_SYN_RECV)

@@ -132,8 +132,8 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			err = -EPIPE;
 			break;
 		}
-		n = sdp_bcopy_send(conn, &msg->msg_iter, flags & MSG_OOB,
-				   sk->sk_allocation);
+		n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
+				   flags & MSG_OOB, sk->sk_allocation);
 		if (n > 0) {
 			done += n;
 			if (++queued % SDP_SOCK_PUSH_EVERY == 0)

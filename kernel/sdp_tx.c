@@ -38,7 +38,6 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	u32 charge = SDP_LEN_BSDH + msg->payload - msg->charged;
 
-	msg->full = !sdp_msg_room(conn, msg);
 	spin_lock_bh(&conn->tx.lock);
 	if (!conn->tx.outstanding) {
 		conn->tx.progress = jiffies;
@@ -58,7 +57,8 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
-struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn)
+struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
+				 const struct page_frag *frag)
 {
 	struct sdp_msg *msg = NULL;
 
@@ -67,7 +67,7 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn)
 	spin_lock_bh(&conn->tx.lock);
 	if (!list_empty(&conn->tx.queue)) {
 		msg = list_last_entry(&conn->tx.queue, struct sdp_msg, node);
-		if (sdp_msg_room(conn, msg)) {
+		if (sdp_msg_room(conn, frag, msg)) {
 			list_del_init(&msg->node);
 			conn->tx.held = false;
 		} else {
@@ -163,6 +163,7 @@ static bool sdp_tx_push_control(struct sdp_conn *conn)
 		{ SDP_CTL_SENDSM,	SDP_MID_SEND_SM },
 		{ SDP_CTL_RCVBUF_ACK,	SDP_MID_CH_RCV_BUF_ACK },
 		{ SDP_CTL_SUSP_ACK,	SDP_MID_SUSP_COMM_ACK },
+		{ SDP_CTL_RCVBUF,	SDP_MID_CH_RCV_BUF },
 	};
 	struct sdp_wire_msg hdr = {};
 	struct sdp_msg *msg;
@@ -186,6 +187,10 @@ static bool sdp_tx_push_control(struct sdp_conn *conn)
 		break;
 	case SDP_CTL_RCVBUF_ACK:
 		hdr.ext.rcvsz = conn->rcv_size;
+		break;
+	case SDP_CTL_RCVBUF:
+		hdr.ext.rcvsz = READ_ONCE(conn->sn->rcvbuf_size);
+		sdp_mode_rcvbuf_posted(&conn->tx.mode);
 		break;
 	}
 	sdp_tx_post(conn, msg, &hdr, true);
@@ -216,6 +221,30 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 	return false;
 }
 
+/*
+ * The peer's buffers are small, and we have to wait for them with a message
+ * that is as long as they are: it is time to ask for larger ones, once.
+ */
+static bool sdp_tx_asks_for_more(struct sdp_conn *conn,
+				 const struct sdp_msg *msg)
+{
+	if (conn->tx.asked || msg->payload < conn->snd_max ||
+	    conn->snd_max + SDP_LEN_BSDH >= READ_ONCE(conn->sn->rcvbuf_size))
+		return false;
+	conn->tx.asked = true;
+	conn->tx.ctl |= SDP_CTL_RCVBUF;
+	return true;
+}
+
+void sdp_tx_may_send(struct sdp_conn *conn, u32 size)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	size = min_t(u32, size, SDP_MSG_MAX);
+	/* What is built already may be as long as it is. */
+	if (size > conn->snd_max + SDP_LEN_BSDH)
+		WRITE_ONCE(conn->snd_max, size - SDP_LEN_BSDH);
+}
+
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
@@ -228,7 +257,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 		if (!conn->tx.waiting)
 			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
 		conn->tx.waiting = true;
-		return false;
+		return sdp_tx_asks_for_more(conn, msg);	/* that goes first */
 	}
 	conn->tx.waiting = false;
 	list_del_init(&msg->node);

@@ -10,7 +10,7 @@
 /**
  * sdp_tx_queue() - hand over a built Data message
  * @conn: the connection; the caller has the socket lock
- * @msg: the message, with its payload in place
+ * @msg: the message, with its payload in place; full is set if it cannot grow
  *
  * It is posted by the next sdp_tx_run() that credits allow.
  *
@@ -21,6 +21,7 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
 /**
  * sdp_tx_take_tail() - take back the last message that is not posted yet
  * @conn: the connection; the caller has the socket lock
+ * @frag: where the caller cuts messages from
  *
  * So that more can be put behind it; goes back with sdp_tx_queue().  Nothing
  * can overtake it meanwhile, as only the socket lock's owner queues Data or
@@ -29,7 +30,17 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
  * Context: process.
  * Return: the message, or NULL if there is none or its memory has no room.
  */
-struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn);
+struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
+				 const struct page_frag *frag);
+
+/**
+ * sdp_tx_may_send() - the peer's receive buffers are larger now
+ * @conn: the connection, tx.lock held
+ * @size: bytes of one, by its ChRcvBufAck; a smaller one changes nothing
+ *
+ * Context: process or softirq.
+ */
+void sdp_tx_may_send(struct sdp_conn *conn, u32 size);
 
 /**
  * sdp_tx_run() - reap completions, post what may go, act on what was found

@@ -20,6 +20,7 @@ struct sdp_msg;
 struct sdp_xport {
 	const char *name;
 	u8 id;			/* SDP_TRANSPORT_* */
+	u16 priv_size;		/* bytes of conn->xp_priv */
 
 	/* Start or stop hearing requests for a port of any namespace; counted.
 	 * Process context; sleep.  listen() returns 0, -ENOMEM, or -EADDRINUSE

@@ -34,8 +34,10 @@ ADDRESS = {4: '10.9.0.2', 6: 'fd09::2'}
 # A datagram to the discard service says that nothing more comes.
 MARK_PORT, MARK = 9, b'the capture ends here'
 
-# What one message holds beside its header, at the default buffer size.
+# What one message holds beside its header, at the default buffer size; and the
+# size of the first buffers.
 FULL = 16384 - 16
+START = 4096
 
 # (bytes up, bytes down, end).  Sizes around a packet, a message, and more than
 # the credits of a new connection can carry.
@@ -347,7 +349,7 @@ def hello_wanted(e, n, client_id):
     return {
         'mid': sdp.HELLO, 'flags': 0, 'bufs': e.trace['h1'].bufs[client_id], 'len': 92,
         'mseq': 0, 'ack': 0, 'majv': 2, 'minv': 2, 'ipv': ipv, 'cap': 0, 'maxadverts': 1,
-        'desremrcvsz': FULL + 16, 'localrcvsz': FULL + 16, 'localport': one['name'][1],
+        'desremrcvsz': FULL + 16, 'localrcvsz': START, 'localport': one['name'][1],
         'src_ip': sdp.address_to_hello(one['name'][0]),
         'dst_ip': sdp.address_to_hello(one['peer'][0]), 'extmaxadverts': 0,
     }
@@ -375,7 +377,7 @@ def check_hello(e):
         if c.service_id != 0x10000 + PORT:
             wrong.append(f'connection {n}: service id {c.service_id:#x}')
         ack = (*c.ack.head(), c.ack.version, c.ack.max_adverts, c.ack.rcvsz)
-        must = (sdp.HELLO_ACK, 0, e.trace['h2'].bufs[two], 196, 0, 0, 0x22, 1, FULL + 16)
+        must = (sdp.HELLO_ACK, 0, e.trace['h2'].bufs[two], 196, 0, 0, 0x22, 1, START)
         if ack != must or any((c.ack.reserved1, c.ack.reserved2, *c.ack.reserved3)):
             wrong.append(f'connection {n}: HelloAck {ack}, must be {must}')
         # An orderly end and an abort both end in this; who asks may differ.
@@ -432,9 +434,32 @@ def check_ends(e):
                 'server': ((sdp.DISCONN,), (sdp.DISCONN,)),
                 'abort': ((), ()),
                 'abort after shutdown': ((sdp.DISCONN, sdp.ABORT_CONN), ())}[end]
-        got = tuple(tuple(m.mid for m in h.messages if m.mid != sdp.DATA) for h in (c.up, c.down))
+        other = sdp.DATA, sdp.CH_RCV_BUF, sdp.CH_RCV_BUF_ACK
+        got = tuple(tuple(m.mid for m in h.messages if m.mid not in other)
+                    for h in (c.up, c.down))
         if got != want:
             wrong.append(f'connection {n}, {end}: {got}, must be {want}')
+    return wrong
+
+
+def check_buffers(e):
+    """Who sends much asks for larger buffers once, and gets them; no message is
+    longer than what it was given before."""
+    wrong, asked = [], 0
+    for n, c, _, _ in e.each():
+        for name, half, back in ('up', c.up, c.down), ('down', c.down, c.up):
+            asks = [m.size for m in half.messages if m.mid == sdp.CH_RCV_BUF]
+            acks = [m.size for m in back.messages if m.mid == sdp.CH_RCV_BUF_ACK]
+            asked += len(asks)
+            if asks not in ([], [FULL + 16]) or acks not in ([], asks):
+                wrong.append(f'connection {n} {name}: asked for {asks}, given {acks}')
+            # A longer one was sent by who had heard the answer: its MSeqAck says so.
+            given = [m.mseq for m in back.messages if m.mid == sdp.CH_RCV_BUF_ACK]
+            for m in half.messages:
+                if m.len > START and not (given and m.ack >= given[0]):
+                    wrong.append(f'connection {n} {name}: message {m.mseq} of {m.len} bytes')
+    if not asked:
+        wrong.append('nobody asked')
     return wrong
 
 
@@ -470,6 +495,8 @@ def tshark(e):
     e.rows = {}
     for line in out.splitlines():
         number, opcode, attr, *rest = line.split('\t')
+        if not opcode:
+            continue                    # the last one, see MARK
         bsdh, hh = rest[:len(BSDH_FIELDS)], rest[len(BSDH_FIELDS):]
         e.rows[int(number)] = (int(opcode, 0), int(attr, 0) if attr else None,
                                tuple(int(x, 0) for x in bsdh) if all(bsdh) else None, hh)

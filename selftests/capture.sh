@@ -29,6 +29,7 @@ check capture.posted_is_on_the_wire compare posted
 check capture.wire_is_heard compare heard
 check capture.streams compare streams
 check capture.ends compare ends
+check capture.buffers compare buffers
 check capture.tshark_hello compare tshark_hello
 check capture.tshark_messages compare tshark_messages
 finish

@@ -185,23 +185,44 @@ TEST_ON(info_counts, ON_SDP)
 	EQ(10, c.sdpi_bytes_received);
 }
 
-/* Four buffers before anything is sent; more when the peer uses them up. */
+static int held_(int fd, unsigned int least, unsigned int most)
+{
+	struct sdp_info info;
+
+	OK(sdp_info(fd, &info));
+	if (info.sdpi_mem < least || info.sdpi_mem > most)
+		FAIL("%llu bytes held, not %u to %u", info.sdpi_mem, least, most);
+	return 0;
+}
+
+#define held(...)	CALL(held_(__VA_ARGS__))
+
+/* Four small buffers, and as much for who has little to say; more, and larger
+ * ones, when the peer uses them up.
+ */
 TEST_ON(info_memory, ON_SDP)
 {
-	struct sdp_info was, is;
+	enum { IDLE = 24 * 1024, UNREAD = 128 * 1024 };
+	struct sdp_info info;
 	struct pair p;
-	unsigned int size;
+	int i;
 
 	pair_open(&p);
-	OK(sdp_info(p.s, &was));
-	size = was.sdpi_rcv_size + 16;
-	EQ(4, was.sdpi_posted);
-	if (was.sdpi_mem < 4 * size || was.sdpi_mem >= 5 * size)
-		FAIL("%llu bytes held, of receive buffers of %u", was.sdpi_mem, size);
+	OK(sdp_info(p.s, &info));
+	EQ(4, info.sdpi_posted);
+	held(p.s, 4 * (info.sdpi_rcv_size + 16), IDLE);
+	held(p.c, 4 * (info.sdpi_rcv_size + 16), IDLE);
+	for (i = 0; i < 20; i++) {
+		send_pattern(p.c, 1000, 1, i * 1000);
+		recv_pattern(p.s, 1000, 1, i * 1000);
+		send_pattern(p.s, 3000, 2, i * 3000);
+		recv_pattern(p.c, 3000, 2, i * 3000);
+	}
+	EVENTUALLY(0, outq(p.c) + outq(p.s));
+	held(p.s, 4096, IDLE);
+	held(p.c, 4096, IDLE);
 	fill(p.c, 1);
-	OK(sdp_info(p.s, &is));
-	if (is.sdpi_mem < 8 * size)
-		FAIL("%llu bytes held when full", is.sdpi_mem);
+	held(p.s, UNREAD / 2, UNREAD + IDLE);
 }
 
 TEST_ON(options_of_sol_sdp_wrong, ON_SDP)

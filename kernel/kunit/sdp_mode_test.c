@@ -15,7 +15,7 @@
 enum { DELIVER = SDP_HEARD_DELIVER, SENDSM = SDP_HEARD_SENDSM };
 
 /* What our own side does between two messages; outside the MIDs. */
-enum { POSTED = 0x100, SHUT_RD };
+enum { POSTED = 0x100, SHUT_RD, ASKED };
 
 struct step {
 	u16 mid;
@@ -47,6 +47,9 @@ static int step_heard(struct sdp_mode *mode, const struct step *step)
 	switch (step->mid) {
 	case POSTED:
 		sdp_mode_sendsm_posted(mode);
+		return 0;
+	case ASKED:
+		sdp_mode_rcvbuf_posted(mode);
 		return 0;
 	case SHUT_RD:
 		mode->shut_rd = true;
@@ -125,7 +128,7 @@ static void sdp_mode_heard__every_mid(struct kunit *test)
 			step.want = SDP_HEARD_RESET;
 			break;
 		case SDP_MID_CH_RCV_BUF:
-			step.want = SDP_HEARD_RCVBUF_ACK;
+			step.want = SDP_HEARD_RCVBUF;
 			break;
 		case SDP_MID_SUSP_COMM:
 			step.want = SDP_HEARD_SUSP_ACK;
@@ -341,7 +344,7 @@ static void sdp_mode_heard__disconn(struct kunit *test)
 	/* What belongs to the other half may follow (6.1). */
 	PLAY(test, "control behind it", 1,
 	     MSG(DISCONN, SDP_HEARD_FIN), EMPTY, MSG(SEND_SM, 0),
-	     MSG(CH_RCV_BUF, SDP_HEARD_RCVBUF_ACK),
+	     MSG(CH_RCV_BUF, SDP_HEARD_RCVBUF),
 	     MSG(SUSP_COMM, SDP_HEARD_SUSP_ACK), MSG(SINK_AVAIL_CANCEL, 0),
 	     MSG(ABORT_CONN, SDP_HEARD_RESET));
 	PLAY(test, "reader gone", 1, WE(SHUT_RD), MSG(DISCONN, SDP_HEARD_FIN));
@@ -356,6 +359,20 @@ static void sdp_mode_heard__unasked_answers(struct kunit *test)
 	     MSG(SINK_AVAIL, -EPROTO), MSG(SEND_SM, 0));
 	PLAY(test, "pipelined is the peer's half, not ours", 8,
 	     CHANGE(TO_PIPELINED, 0), MSG(SINK_AVAIL, -EPROTO));
+}
+
+static void sdp_mode_heard__size_of_buffers(struct kunit *test)
+{
+	PLAY(test, "one answer for one question", 1,
+	     MSG(CH_RCV_BUF_ACK, -EPROTO), WE(ASKED), EMPTY,
+	     MSG(CH_RCV_BUF, SDP_HEARD_RCVBUF),
+	     MSG(CH_RCV_BUF_ACK, SDP_HEARD_RCVBUF_ACK),
+	     MSG(CH_RCV_BUF_ACK, -EPROTO));
+	PLAY(test, "whatever else is under way", 1,
+	     WE(ASKED), AVAIL(1000, 64, DELIVER | SENDSM),
+	     MSG(CH_RCV_BUF_ACK, SDP_HEARD_RCVBUF_ACK), WE(POSTED), WE(ASKED),
+	     MSG(DISCONN, SDP_HEARD_FIN),
+	     MSG(CH_RCV_BUF_ACK, SDP_HEARD_RCVBUF_ACK));
 }
 
 static void sdp_mode_heard__flags(struct kunit *test)
@@ -503,6 +520,7 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_heard__mode_change_and_adverts),
 	KUNIT_CASE(sdp_mode_heard__disconn),
 	KUNIT_CASE(sdp_mode_heard__unasked_answers),
+	KUNIT_CASE(sdp_mode_heard__size_of_buffers),
 	KUNIT_CASE(sdp_mode_heard__flags),
 	KUNIT_CASE(sdp_mode_heard__req_pipe),
 	KUNIT_CASE(sdp_mode_heard__experimental),

@@ -703,7 +703,7 @@ static void our_heard(struct end *end, const struct sdp_wire_msg *msg,
 	CHECK(verdict >= 0, "%s: MID %#x: %d", end->name, msg->mid, verdict);
 	if (verdict & SDP_HEARD_SENDSM)
 		end->ctl_sendsm = true;
-	if (verdict & SDP_HEARD_RCVBUF_ACK)
+	if (verdict & SDP_HEARD_RCVBUF)
 		end->ctl_rcvbuf_ack = true;
 	if (verdict & SDP_HEARD_SUSP_ACK)
 		end->ctl_susp_ack = true;

@@ -956,6 +956,63 @@ def change_of_receive_buffers(t):
     t.kernel_closes(c, s)
 
 
+@case(('to what is asked', 8192, 8192), ('to the limit', 65536, wire.RCVSZ), accept=1)
+def receive_buffers_grow(t, asked, given):
+    """Small for who will ask; larger ones behind those that are posted, and the
+    answer when the last small one has been used (5.1)."""
+    c, s = t.up(t.peer.hello(t.host, des_rcvsz=wire.RCVSZ, rcvsz=8192))
+    small = c.ack.rcvsz
+    assert small == 4096 and c.their_bufs == 4, (small, c.their_bufs)
+    c.send(sdp.CH_RCV_BUF, size=asked)
+    c.send_data(pattern(2 * small)[:2 * (small - 16)])
+    t.reads(s, pattern(2 * small)[:2 * (small - 16)])
+    t.quiet(c, seconds=0.2)
+    assert c.heard_mids.count(sdp.CH_RCV_BUF_ACK) == 0
+    c.send_data(b'x')
+    m = c.expect(sdp.CH_RCV_BUF_ACK)
+    assert m.size == given, m.size
+    assert t.remote.info(s)['rcv_size'] == given - 16
+    t.reads(s, b'x')
+    c.snd_max = given - 16
+    t.talk(c, s, 100000)
+    c.send(sdp.CH_RCV_BUF, size=4096)           # not smaller
+    assert c.expect(sdp.CH_RCV_BUF_ACK).size == given
+    t.kernel_closes(c, s)
+
+
+@case(('as asked', wire.RCVSZ, wire.RCVSZ), ('more', 1 << 31, 32768), ('refused', 4096, 4096),
+      ('nonsense', 0, 4096), connect=1)
+def asks_for_larger_buffers(t, answer, size):
+    """Once, when it waits for credits with a full message."""
+    c, s = t.down(rcvsz=4096, bufs=4)
+    t.sent(s, 1000)                     # not with small ones
+    assert c.expect(sdp.DATA).payload == pattern(1000)
+    c.bufs = 5
+    c.send(sdp.DATA)
+    t.quiet(c, seconds=0.2)
+    data = pattern(40000)
+    t.sent(s, len(data))
+    got = b''
+    while True:
+        m = c.recv()
+        if m.mid == sdp.CH_RCV_BUF:
+            break
+        got += m.payload
+    assert m.size == wire.RCVSZ and len(got) == 3 * 4080, (m.size, len(got))
+    c.bufs = 32
+    c.send(sdp.CH_RCV_BUF_ACK, size=answer)
+    # What was built before stays as it was.
+    while len(got) < len(data):
+        got += c.expect(sdp.DATA).payload
+    assert got == data
+    t.sent(s, len(data), 3)
+    m = c.expect(sdp.DATA)
+    assert len(m.payload) == size - 16, len(m.payload)
+    c.expect_data(pattern(len(data), 3)[size - 16:])
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
 @case(accept=1)
 def suspend(t):
     """Acknowledged and nothing more: the connection stays (5.2)."""
