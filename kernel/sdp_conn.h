@@ -223,6 +223,8 @@ struct sdp_conn {
 		u16 rq_size;		/* places in the receive queue */
 		u32 max_bytes;		/* that buffers may take */
 		bool low;		/* the peer has used most; set under tx.lock */
+		u8 lows;		/* how often in a row, under tx.lock */
+		unsigned long low_at;	/* jiffies of the last */
 		/* Under the socket lock: */
 		struct list_head ready;	/* taken from queue by the reader */
 	} rx;

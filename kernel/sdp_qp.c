@@ -47,14 +47,14 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 	qp->dev = dev;
 	qp->sq_size = attr.cap.max_send_wr;
 	qp->rq_size = attr.cap.max_recv_wr;
-	qp->recv_cq = sdp_qp_create_cq(dev, qp->rq_size + 1, init->recv_event,
+	qp->recv_cq = sdp_qp_create_cq(dev, qp->rq_size, init->recv_event,
 				       init->ctx);
 	if (IS_ERR(qp->recv_cq)) {
 		err = PTR_ERR(qp->recv_cq);
 		qp->recv_cq = NULL;
 		goto fail;
 	}
-	qp->send_cq = sdp_qp_create_cq(dev, qp->sq_size + 1, init->send_event,
+	qp->send_cq = sdp_qp_create_cq(dev, qp->sq_size, init->send_event,
 				       init->ctx);
 	if (IS_ERR(qp->send_cq)) {
 		err = PTR_ERR(qp->send_cq);

@@ -96,15 +96,42 @@ enum { SDP_RING_UNREAD = 128 * 1024 };
 /* The last two are not for data: a peer that knows of no more is stopped. */
 enum { SDP_RING_NOT_DATA = 2 };
 
+/* So often short of buffers, with no longer lull between, is busy. */
+enum { SDP_RING_BUSY = 8, SDP_RING_LULL = HZ / 10 };
+
 void sdp_ring_used(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->tx.lock);
-	if (sdp_flow_known(&conn->tx.flow) <=
+	if (sdp_flow_known(&conn->tx.flow) >
 	    max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA))
-		WRITE_ONCE(conn->rx.low, true);
+		return;
+	if (time_after(jiffies, conn->rx.low_at + SDP_RING_LULL))
+		conn->rx.lows = 0;
+	conn->rx.low_at = jiffies;
+	if (conn->rx.lows < SDP_RING_BUSY)
+		WRITE_ONCE(conn->rx.lows, conn->rx.lows + 1);
+	WRITE_ONCE(conn->rx.low, true);
 }
 
-static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 dropped, bool reading)
+/*
+ * Two messages side by side stop a peer that knows of four buffers: that alone
+ * does not make a connection a busy one.  It is if the peer has asked for large
+ * buffers, if this happens again and again, or if the buffers are not back
+ * because nobody reads what is in them.
+ */
+static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
+{
+	u16 here = READ_ONCE(conn->tx.flow.posted) + at_hand;
+
+	lockdep_assert_held(&conn->rx.lock);
+	return conn->rcv_size >= sdp_ring_full_size(conn) ||
+	       READ_ONCE(conn->rx.lows) >= SDP_RING_BUSY ||
+	       conn->rx.nbufs >= here + SDP_RING_NOT_DATA;
+}
+
+/* How many are to be made, beside those @at_hand; @dropped have just gone. */
+static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
+			   bool reading)
 {
 	u32 bytes = READ_ONCE(conn->rx.max_bytes);
 	u16 max, most, target;
@@ -116,7 +143,9 @@ static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 dropped, bool reading)
 	/* Not while there is less than was wanted the last time; and what a
 	 * reader would let grow waits for him.
 	 */
-	if (conn->rx.low && conn->rx.nbufs + dropped >= target) {
+	if (conn->rx.low && !sdp_ring_is_busy(conn, at_hand)) {
+		WRITE_ONCE(conn->rx.low, false);
+	} else if (conn->rx.low && conn->rx.nbufs + dropped >= target) {
 		WRITE_ONCE(conn->rx.low, target >= max && !reading);
 		if (target < max)
 			target = min_t(u32, target * 2, max);
@@ -129,29 +158,23 @@ static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 dropped, bool reading)
 	return target;
 }
 
-/* Those of an earlier size go, and others come in their place; how many. */
-static u16 sdp_ring_drop(struct sdp_conn *conn, struct list_head *bufs,
-			 bool all)
+/* Those of an earlier size go, and others come in their place. */
+static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
+			  bool reading)
 {
 	struct sdp_buf *buf, *next;
-	u16 dropped = 0;
+	u16 at_hand = 0, dropped = 0, grow;
 
 	list_for_each_entry_safe(buf, next, bufs, node) {
-		if (!all && buf->size == READ_ONCE(conn->rcv_size))
+		if (buf->size == READ_ONCE(conn->rcv_size)) {
+			at_hand++;
 			continue;
+		}
 		list_del_init(&buf->node);
 		sdp_buf_free(conn, buf);
 		dropped++;
 	}
-	return dropped;
-}
-
-static void sdp_ring_grow(struct sdp_conn *conn, struct list_head *bufs,
-			  u16 dropped, bool reading)
-{
-	u16 grow = sdp_ring_wanted(conn, dropped, reading);
-	struct sdp_buf *buf;
-
+	grow = sdp_ring_wanted(conn, at_hand, dropped, reading);
 	while (grow--) {
 		buf = sdp_buf_alloc(conn, GFP_KERNEL);
 		if (!buf)
@@ -164,14 +187,12 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 {
 	struct sdp_buf *buf, *next;
 	int posted = 0, n;
-	u16 dropped;
 	bool again;
 
 	do {
 		again = false;
 		n = 0;
-		dropped = sdp_ring_drop(conn, bufs, false);
-		sdp_ring_grow(conn, bufs, dropped, reading);
+		sdp_ring_make(conn, bufs, reading);
 		spin_lock_bh(&conn->tx.lock);
 		list_for_each_entry_safe(buf, next, bufs, node) {
 			if (conn->tx.dead)
@@ -193,6 +214,9 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 		spin_unlock_bh(&conn->tx.lock);
 		posted += n;
 	} while (again);
-	sdp_ring_drop(conn, bufs, true);
+	list_for_each_entry_safe(buf, next, bufs, node) {
+		list_del_init(&buf->node);
+		sdp_buf_free(conn, buf);
+	}
 	return posted;
 }

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "lib/variant.h"
 
@@ -929,6 +930,73 @@ static void many_open_server(void)
 	for (i = 0; i < N; i++) {
 		recv_pattern(s[i], 5000, 7, 0);
 		send_pattern(s[i], 5000, 8, 0);
+	}
+	meet("done");
+}
+
+/*
+ * As many as $SDP_MANY at a time, with little to say: 10,000 fit between two
+ * hosts of 1 GiB (scripts/check all), soft-RoCE's part included.
+ */
+PAIR_LIMIT(many_idle, ~0u, 120)
+
+static int *many_(int n)
+{
+	struct rlimit most = { n + 100, n + 100 };
+
+	OK(setrlimit(RLIMIT_NOFILE, &most));
+	return calloc(n, sizeof(int));
+}
+
+static void many_idle_client(void)
+{
+	const char *env = getenv("SDP_MANY");
+	int n = env ? atoi(env) : 200, i, *c;
+	union addr a;
+
+	server_addr(&a);
+	c = many_(n);
+	tell_number(n);
+	for (i = 0; i < n; i++) {
+		c[i] = connect_client(&a);
+		must_be_sdp(c[i]);
+	}
+	meet("all are open");
+	for (i = 0; i < n; i++) {
+		EQ(4, send(c[i], &i, 4, 0));
+		send_pattern(c[i], 100, i, 0);
+	}
+	for (i = 0; i < n; i++)
+		recv_pattern(c[i], 200, i, 0);
+	for (i = 0; i < n; i++) {
+		struct sdp_info info;
+
+		if (on_sdp()) {
+			OK(sdp_info(c[i], &info));
+			IN_RANGE(16 * 1024, 24 * 1024, info.sdpi_mem);
+		}
+		close(c[i]);
+	}
+	meet("done");
+}
+
+static void many_idle_server(void)
+{
+	int l = serve_port(128), n = hear_number(), i;
+	int *s = many_(n), *who = calloc(n, sizeof(int));
+
+	for (i = 0; i < n; i++)
+		s[i] = accept_one(l);
+	meet("all are open");
+	for (i = 0; i < n; i++) {
+		EQ(4, recv(s[i], &who[i], 4, MSG_WAITALL));
+		recv_pattern(s[i], 100, who[i], 0);
+	}
+	for (i = 0; i < n; i++)
+		send_pattern(s[i], 200, who[i], 0);
+	for (i = 0; i < n; i++) {
+		expect_eof(s[i]);
+		close(s[i]);
 	}
 	meet("done");
 }

@@ -1402,7 +1402,8 @@ def last_credit_for_an_update(t):
         c.send(sdp.DATA, pattern(10, i))
     t.reads(s, b''.join(pattern(10, i) for i in range(c.their_bufs)))
     m = c.recv()
-    assert m.mid == sdp.DATA and not m.payload and m.bufs >= 4
+    # The first of them is not read yet, or is: with three one more may come.
+    assert m.mid == sdp.DATA and not m.payload and m.bufs >= 3
     t.quiet(c)
     c.bufs = 32
     c.send(sdp.DATA)
