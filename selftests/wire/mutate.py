@@ -109,6 +109,7 @@ class Model:
         self.ends = set()
         self.mseq = 0           # of the last message
         self.acked = 0          # newest MSeqAck said
+        self.credits = BUFS     # that it has at most
         self.stream = b''       # what the reader must see
         self.owed = None        # MSeq of the last SrcAvail that wants a SendSm
         self.had_fin = False    # DisConn may have been heard
@@ -117,8 +118,8 @@ class Model:
         """heard: messages that we know the other side has sent."""
         if not self.states:
             return None                 # nothing after an error counts
-        # It may have answered meanwhile.
-        if self.owed is not None:
+        # It may have answered meanwhile, if it had the credits (3.2).
+        if self.owed is not None and self.credits >= 2:
             self.states |= {(mode, False, fin) for mode, _, fin in self.states}
         if len(raw) > wire.RCVSZ:
             return self.over('lost')
@@ -144,6 +145,7 @@ class Model:
         if not after:
             return None
         self.mseq, self.acked = m.mseq, m.ack
+        self.credits = m.bufs - max(known - ahead, 0)
         self.had_fin |= any(fin for _, _, fin in after)
         if m.mid in (sdp.DATA, sdp.SRC_AVAIL):
             self.stream += m.payload
@@ -337,7 +339,8 @@ ONE = [(6, 'bits', lambda r, raw, other: flip(r, raw, 36)),
        (2, 'cut', lambda r, raw, other: cut(r, raw)),
        (2, 'lengthened', lambda r, raw, other: lengthen(r, raw)),
        (3, 'spliced', splice), (2, 'identifier', alien)]
-MORE = [(2, 'twice'), (2, 'swapped'), (1, 'lengths swapped'), (1, 'left out'), (1, 'pushed in')]
+MORE = [(2, 'twice'), (2, 'swapped'), (1, 'lengths swapped'), (1, 'left out'), (1, 'pushed in'),
+        (2, 'starved')]
 KINDS = [w for w, *_ in ONE] + [w for w, *_ in MORE]
 
 
@@ -498,9 +501,12 @@ class Talk:
     def bend(self, script, at):
         """What is sent instead of script[at], and how many of the script that was."""
         r, raw = self.r, self.right(script[at])
-        other = r.choice(self.run.all_messages)
+        # Any message that was said, or any kind of message.
+        other = r.choice(r.choice((self.run.all_messages, self.run.one_of_each)))
         following = script[at + 1] if at + 1 < len(script) else other
         kind = r.choices(range(len(KINDS)), KINDS)[0]
+        if raw[0] == sdp.SRC_AVAIL and r.random() < 0.3:
+            kind = len(KINDS) - 1       # what is behind an advert is the question
         numbered = r.random() < 0.6
         used = 1
         if kind < len(ONE):
@@ -527,8 +533,12 @@ class Talk:
             elif name == 'left out':
                 used = 2 if following is not other else 1
                 out = [self.right(following) if numbered else second]
-            else:
+            elif name == 'pushed in':
                 out = [raw, self.right(other, 1) if numbered else other]
+            else:
+                # No credit but one: what it owes, it cannot say in between.
+                second = self.right(r.choice((following, r.choice(self.run.one_of_each))), 1)
+                out = [put(m, 2, 2, 1) for m in (raw, second)]
             plain = [raw] + [second] * (used - 1)
         if out == plain:
             return out, used            # nothing has changed
@@ -633,7 +643,7 @@ class Run:
         self.remote.start(OTHER)
         self.peer = wire.Peer(PEER)
         self.port = self.peer.port
-        self.record, self.scripts, self.all_messages = False, [], []
+        self.record, self.scripts, self.all_messages, self.one_of_each = False, [], [], []
         self.kinds, self.mutations, self.results, self.failed = {}, 0, 0, 0
         self.more = True
         self.counters = self.remote.counters()
@@ -837,6 +847,7 @@ def main():
     run.record = False
     run.scripts = [s for s in run.scripts if s]
     run.all_messages = [m for s in run.scripts for m in s]
+    run.one_of_each = list({m[0]: m for m in run.all_messages}.values())
     run.index = 100
     if only is not None:
         talk = Talk(run, int(only))
