@@ -4,6 +4,7 @@
 #   make demo           two guests, an unmodified iperf3 between them over SDP
 #   make check          all tests that fit half an hour
 #   make check-all      those and the long ones
+#   make fuzz SECONDS=n   libFuzzer over what reads hostile bytes (default 60)
 #   make bench          what it costs beside TCP, rsockets and raw verbs
 #   make                the module for the running kernel, and the tools
 #   make KDIR=DIR       the module for the kernel whose build tree is DIR
@@ -13,8 +14,9 @@ KVER ?= $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null || uname -
 O ?= $(CURDIR)/build
 PREFIX ?= /usr/local
 DESTDIR ?=
+SECONDS ?= 60
 
-.PHONY: all module tools install uninstall demo check check-all bench clean
+.PHONY: all module tools install uninstall demo check check-all fuzz bench clean
 
 all: module tools
 
@@ -43,6 +45,9 @@ uninstall:
 
 demo check check-all bench:
 	@scripts/$@
+
+fuzz:
+	@scripts/fuzz $(SECONDS)
 
 clean:
 	rm -rf $(O)

@@ -194,6 +194,7 @@ struct sdp_conn {
 		bool fin;		/* DisConn came */
 		bool reset;		/* AbortConn came */
 		bool lost;		/* a completion failed */
+		bool told;		/* of one of these three */
 		int fail;		/* protocol error, negative errno */
 		u16 old;		/* posted buffers that are not of rcv_size */
 		struct list_head idle;	/* to be posted again */

@@ -191,6 +191,10 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 		conn->rx.urgent = false;
 		sdp_conn_urgent(conn);
 	}
+	/* Whatever comes behind it: the end is told once, and counted once. */
+	if (conn->rx.told)
+		return;
+	conn->rx.told = conn->rx.reset || conn->rx.fail || conn->rx.lost;
 	if (conn->rx.reset) {
 		sdp_conn_event(conn, SDP_EV_ABORT_HEARD);
 	} else if (conn->rx.fail) {

@@ -5,8 +5,9 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, stream, preload (and the rules), programs, capture, wire, module, fault
-# (default: all that the number of hosts and the kernel allow).  "full" moves gigabytes.
+# SUITE: socket, pair, stream, preload (and the rules), programs, capture, wire, mutate, module,
+# fault (default: all that the number of hosts and the kernel allow).  "full" moves gigabytes,
+# and says 20,000 mutated messages where quick says 500.
 # Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
@@ -32,9 +33,9 @@ suites=${*:-}
 if [ -z "$suites" ]; then
 	suites="socket stream preload module"
 	if command -v on >/dev/null && on h2 true 2>/dev/null; then
-		suites="socket pair stream preload programs capture wire module"
+		suites="socket pair stream preload programs capture wire mutate module"
 	else
-		echo "# one host: pair, programs, capture and wire are left out"
+		echo "# one host: pair, programs, capture, wire and mutate are left out"
 	fi
 	if [ -e /proc/self/fail-nth ]; then
 		suites+=" fault"
@@ -45,8 +46,10 @@ fi
 
 if [ $how = full ]; then
 	stream_args="${SDP_STREAM_BYTES:-256m} 1 2"
+	mutations=20000
 else
 	stream_args="${SDP_STREAM_BYTES:-16m} 1"
+	mutations=500
 fi
 bin=${SDP_SELFTESTS:-../build/selftests}
 passed=0 failed=0
@@ -101,6 +104,7 @@ for s in $suites; do
 	programs)	suite programs ./programs.sh $how ;;
 	capture)	suite capture ./capture.sh ;;
 	wire)		suite wire ./wire.sh ;;
+	mutate)		suite mutate ./mutate.sh $mutations ;;
 	module)		suite module "$bin/sdp_module" ;;
 	fault)		suite fault ./fault.sh ;;
 	*)		echo "not ok - no suite $s"; failed=$((failed + 1)) ;;

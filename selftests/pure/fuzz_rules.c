@@ -4,33 +4,17 @@
  * text read alone gives the same rule, and the answer is that of the simplest
  * matcher, which compares bit by bit.
  *
- * An input's last eight bytes make the question, the others are the file.
- *
- * Built twice from this file: with clang as a libFuzzer target, and alone, with
- * a driver that mutates the files of its command line by its own chance:
- * "fuzz_rules COUNT SEED FILE...", or "fuzz_rules FILE" to replay a libFuzzer
- * finding.
+ * An input's last eight bytes make the question, the others are the file.  Made
+ * by chance, it is some lines of the files on the command line, bent.
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../userspace/rules.h"
-
-#define CHECK(ok)							\
-do {									\
-	if (!(ok)) {							\
-		fprintf(stderr, "line %d: does not hold: %s\n",		\
-			__LINE__, #ok);					\
-		abort();						\
-	}								\
-} while (0)
+#include "chance.h"
+#include "fuzz.h"
 
 #define QUESTION	8
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool bit_of(const uint8_t *bytes, unsigned int bit)
 {
@@ -164,10 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < QUESTION)
 		return 0;
 	size -= QUESTION;
-	text = malloc(size);
-	CHECK(text || !size);
-	if (size)
-		memcpy(text, data, size);
+	text = exact_copy(data, size);
 	rules = rules_parse((char *)text, size);
 	CHECK(rules);
 	free(text);
@@ -182,34 +163,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-#ifndef LIBFUZZER
+/* ---- inputs by chance ---- */
 
-#include <sanitizer/common_interface_defs.h>
-#include <signal.h>
-
-enum { INPUT_MAX = 1 << 11 };
-
-static uint64_t seed, rng, round_nr;
+enum { TEXT_MAX = 1 << 11 };
 
 static struct line {
 	char *text;
 	size_t len;
 } *lines;
 static size_t nr_lines;
-
-static uint32_t rnd(void)
-{
-	uint64_t z = rng += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (z ^ z >> 31) >> 32;
-}
-
-static uint32_t below(uint32_t n)
-{
-	return rnd() % n;
-}
 
 static size_t put(char *to, size_t room, const char *from, size_t len)
 {
@@ -258,13 +220,14 @@ static size_t mutate(char *text, size_t len, size_t room)
 	return len + n;
 }
 
-static size_t make_input(char *to)
+size_t fuzz_make(uint8_t *input, size_t room)
 {
-	const size_t room = INPUT_MAX - QUESTION;
 	uint32_t count = 1 + below(8), i;
+	char *to = (char *)input;
 	size_t len = 0;
 
-	while (count--) {
+	room = (room < TEXT_MAX ? room : TEXT_MAX) - QUESTION;
+	while (nr_lines && count--) {
 		const struct line *l = &lines[below(nr_lines)];
 
 		len += put(to + len, room - len, l->text, l->len);
@@ -277,84 +240,32 @@ static size_t make_input(char *to)
 	return len + QUESTION;
 }
 
-static void told_round(void)
+void fuzz_file(const char *bytes, size_t size)
 {
-	fprintf(stderr, "# replay: fuzz_rules 1 %llu FILE...\n",
-		(unsigned long long)(seed + round_nr));
-}
+	const char *end = bytes + size, *nl;
 
-static void on_abort(int signal)
-{
-	told_round();
-	(void)signal;
-}
-
-static char *read_file(const char *path, size_t *len)
-{
-	FILE *file = fopen(path, "rb");
-	char *bytes = malloc(1 << 20);
-
-	if (!file || !bytes) {
-		perror(path);
-		exit(1);
-	}
-	*len = fread(bytes, 1, 1 << 20, file);
-	fclose(file);
-	return bytes;
-}
-
-static void add_lines(const char *path)
-{
-	size_t len;
-	char *text = read_file(path, &len), *end = text + len, *nl;
-
-	while (text < end) {
-		nl = memchr(text, '\n', end - text);
+	while (bytes < end) {
+		nl = memchr(bytes, '\n', end - bytes);
 		lines = realloc(lines, (nr_lines + 1) * sizeof(*lines));
-		if (!lines)
-			abort();
-		lines[nr_lines].text = text;
-		lines[nr_lines++].len = (nl ? nl : end) - text;
-		text = nl ? nl + 1 : end;
+		CHECK(lines);
+		lines[nr_lines].len = (nl ? nl : end) - bytes;
+		lines[nr_lines].text = exact_copy(bytes, lines[nr_lines].len);
+		bytes = nl ? nl + 1 : end;
+		nr_lines++;
 	}
 }
 
-int main(int argc, char **argv)
+size_t fuzz_change(uint8_t *input, size_t size, size_t room)
 {
-	static char input[INPUT_MAX];
-	unsigned long long count;
-	size_t len;
-	char *end;
-	int i;
+	uint8_t question[QUESTION];
 
-	count = argc > 1 ? strtoull(argv[1], &end, 0) : 0;
-	if (argc == 2 && *end) {
-		char *bytes = read_file(argv[1], &len);
-
-		LLVMFuzzerTestOneInput((uint8_t *)bytes, len);
-		free(bytes);
-		return 0;
-	}
-	if (argc < 4) {
-		fputs("usage: fuzz_rules COUNT SEED FILE...\n", stderr);
-		return 2;
-	}
-	seed = strtoull(argv[2], NULL, 0);
-	for (i = 3; i < argc; i++)
-		add_lines(argv[i]);
-
-	printf("KTAP version 1\n1..1\n# %llu inputs, seed %llu\n", count,
-	       (unsigned long long)seed);
-	fflush(stdout);
-	__sanitizer_set_death_callback(told_round);
-	signal(SIGABRT, on_abort);
-	for (round_nr = 0; round_nr < count; round_nr++) {
-		rng = seed + round_nr;
-		len = make_input(input);
-		LLVMFuzzerTestOneInput((uint8_t *)input, len);
-	}
-	printf("ok 1 fuzz_rules\n");
-	return 0;
+	if (size < QUESTION || size > room - QUESTION)
+		return fuzz_make(input, room);
+	size -= QUESTION;
+	memcpy(question, input + size, QUESTION);
+	size = mutate((char *)input, size, room - QUESTION);
+	memcpy(input + size, question, QUESTION);
+	if (below(2))
+		input[size + below(QUESTION)] = rnd();
+	return size + QUESTION;
 }
-
-#endif

@@ -39,29 +39,13 @@
 #include "../../kernel/sdp_mode.h"
 #include "../../kernel/sdp_state.h"
 #include "../../kernel/sdp_wire.h"
+#include "chance.h"
 
 enum kind { OURS, ABORTED, FOREIGN, KINDS };
 
 static const char * const kind_names[] = { "ours", "aborted", "foreign" };
 
 /* Chance. */
-
-static u64 rng;
-
-static u32 rnd(void)
-{
-	/* splitmix64: any seed is a good one. */
-	u64 z = rng += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (z ^ z >> 31) >> 32;
-}
-
-static u32 below(u32 n)
-{
-	return rnd() % n;
-}
 
 static u32 between(u32 min, u32 max)
 {

@@ -7,7 +7,8 @@
                                 of output, {"errno": N} for an error
     sockets.py echo             listen on port 7070 and echo, for bystanders
 
-    Remote(host)                the other end: remote.connect(...) and so on
+    Remote(host)                the other end: remote.connect(...) and so on;
+                                Remote(host, FILE) one of another program
 
 A socket is a number here.  Nothing waits longer than the limit it is given.
 """
@@ -252,9 +253,10 @@ def agent():
 class Remote:
     """An agent on another host; its methods are ours."""
 
-    def __init__(self, host):
+    def __init__(self, host, *program):
+        program = program or (os.path.realpath(__file__), 'agent')
         self.process = subprocess.Popen(
-            ['on', host, sys.executable, os.path.realpath(__file__), 'agent'],
+            ['on', host, sys.executable, *program],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __getattr__(self, name):

@@ -12,6 +12,7 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int32_t s32;
+typedef int64_t s64;
 typedef u16 __be16;
 typedef u32 __be32;
 typedef u64 __be64;

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The host under test of mutate.py: sockets that say back what they hear.
+
+One loop serves all connections, those that came and those that it dialled,
+until end of stream or an error; how each ended is kept for who asks.  One more
+connection, to the echo server of the other host, goes on all the time beside
+them: it is the bystander, and what it reads is what it wrote.
+
+Steered like sockets.py's agent, by JSON lines.
+"""
+import errno
+import json
+import os
+import re
+import select
+import socket
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from sockets import ECHO_PORT, Agent, new, pattern  # noqa: E402
+
+PORT = 7001
+TRACE = '/sys/kernel/tracing/instances/mutate'
+GREETING = pattern(100, 9)
+
+
+class Link:
+    def __init__(self, s, key, connecting=False):
+        self.s, self.key, self.connecting = s, key, connecting
+        self.out = b''
+
+
+class Bystander:
+    PAUSE = 0.05
+
+    def __init__(self, address):
+        self.s = new()
+        self.s.connect((address, ECHO_PORT))
+        self.s.setblocking(False)
+        self.rounds, self.due, self.want, self.got, self.out = 0, 0.0, b'', b'', b''
+
+    def run(self):
+        if not self.want:
+            if time.monotonic() < self.due:
+                return
+            self.want = self.out = pattern(2000 + self.rounds % 7, self.rounds & 0xff)
+            self.got = b''
+        try:
+            if self.out:
+                self.out = self.out[self.s.send(self.out):]
+            piece = self.s.recv(65536)
+        except BlockingIOError:
+            return
+        assert piece, 'the bystander saw the end'
+        self.got += piece
+        if len(self.got) >= len(self.want):
+            assert self.got == self.want, 'the bystander read other bytes'
+            self.rounds += 1
+            self.want, self.due = b'', time.monotonic() + self.PAUSE
+
+
+class Parrot(Agent):
+    def __init__(self):
+        super().__init__()
+        self.epoll = select.epoll()
+        self.listener = new()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # No byte of the stream is to go another way, urgent or not.
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+        self.listener.bind(('', PORT))
+        self.listener.listen(256)
+        self.listener.setblocking(False)
+        self.links, self.ends, self.side = {}, [], None
+        self.input, self.failed = b'', None
+        self.log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
+        self.epoll.register(0, select.EPOLLIN)
+        self.epoll.register(self.listener, select.EPOLLIN)
+
+    # ---- what may be asked ----
+
+    def start(self, other):
+        """Begin with the bystander, and follow the trace point of failures."""
+        self.side = Bystander(other)
+        if not os.path.isdir(TRACE):
+            os.mkdir(TRACE)
+        for name, value in ('events/sdp/sdp_fail/enable', '1'), ('trace', ''):
+            with open(f'{TRACE}/{name}', 'w') as f:
+                f.write(value)
+
+    def dial(self, address, port, own):
+        """Begin to connect from a port of the caller's choice."""
+        s = new()
+        s.setblocking(False)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+        s.bind(('', own))
+        got = s.connect_ex((address, port))
+        if got not in (0, errno.EINPROGRESS):
+            raise OSError(got, 'connect')
+        self.add(Link(s, own, True), select.EPOLLOUT)
+
+    def take(self):
+        """What ended since the last time: [key, how]; how many go on; rounds of
+        the bystander."""
+        if self.failed:
+            raise RuntimeError(self.failed)
+        ends, self.ends = self.ends, []
+        return [ends, len(self.links), self.side.rounds]
+
+    def traced(self):
+        """What the trace point said since the last time."""
+        with open(f'{TRACE}/trace', 'r+') as f:
+            lines = [line.split('sdp_fail: ')[1].strip() for line in f if 'sdp_fail: ' in line]
+        with open(f'{TRACE}/trace', 'w'):
+            pass
+        return lines
+
+    def logged(self):
+        """The kernel's log since the last time, without what soft-RoCE has to say
+        of each queue pair that ends by an error."""
+        lines = []
+        try:
+            while True:
+                try:
+                    text = os.read(self.log, 8192).decode(errors='replace')
+                except BrokenPipeError:
+                    lines.append('lines were lost')
+                    continue
+                text = text.split(';', 1)[1].split('\n')[0]
+                if not re.match(r'rxe\d+: qp#\d+ ', text):
+                    lines.append(text)
+        except BlockingIOError:
+            return lines
+
+    def files(self):
+        return len(os.listdir('/proc/self/fd'))
+
+    # ---- the loop ----
+
+    def add(self, link, events):
+        self.links[link.s.fileno()] = link
+        self.epoll.register(link.s, events)
+
+    def end(self, link, how):
+        self.ends.append([link.key, how])
+        self.epoll.unregister(link.s)
+        del self.links[link.s.fileno()]
+        link.s.close()
+
+    def accept_all(self):
+        while True:
+            try:
+                s, peer = self.listener.accept()
+            except BlockingIOError:
+                return
+            s.setblocking(False)
+            self.add(Link(s, peer[1]), select.EPOLLIN)
+
+    def serve(self, link):
+        try:
+            if link.connecting:
+                got = link.s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if got:
+                    return self.end(link, f'connect {errno.errorcode[got]}')
+                link.connecting, link.out = False, GREETING
+            if len(link.out) < 1 << 18:
+                try:
+                    data = link.s.recv(65536)
+                    if not data:
+                        if link.out:
+                            link.s.settimeout(5)
+                            link.s.sendall(link.out)
+                        return self.end(link, 'eof')
+                    link.out += data
+                except BlockingIOError:
+                    pass
+            try:
+                if link.out:
+                    link.out = link.out[link.s.send(link.out):]
+            except BlockingIOError:
+                pass
+        except OSError as e:
+            return self.end(link, errno.errorcode.get(e.errno, str(e)))
+        self.epoll.modify(link.s, (select.EPOLLIN if len(link.out) < 1 << 18 else 0) |
+                          (select.EPOLLOUT if link.out else 0))
+
+    def command(self):
+        data = os.read(0, 65536)
+        if not data:
+            sys.exit()
+        *lines, self.input = (self.input + data).split(b'\n')
+        for line in lines:
+            name, args = json.loads(line)
+            try:
+                value = getattr(self, name)(*args)
+            except OSError as e:
+                value = {'errno': e.errno}
+            print(json.dumps(value), flush=True)
+
+    def run(self):
+        while True:
+            for fd, _ in self.epoll.poll(0.02):
+                if fd == 0:
+                    self.command()
+                elif fd == self.listener.fileno():
+                    self.accept_all()
+                elif fd in self.links:
+                    self.serve(self.links[fd])
+            if self.side and not self.failed:
+                try:
+                    self.side.run()
+                except (AssertionError, OSError) as e:
+                    self.failed = f'bystander: {e}'
+
+
+if __name__ == '__main__':
+    Parrot().run()
