@@ -3,7 +3,6 @@
 # The preload library, the launcher and sdpstat: selftests/preload.sh
 . "$(dirname "$0")/lib/ktap.sh"
 
-module=${SDP_MODULE:-/run/rig/modules/af_sdp.ko}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -29,20 +28,6 @@ silent() {
 
 cases() { # MODE: the cases of sdp_preload, each in its own line
 	SDP_PRELOAD=$1 "$run" "$bin/sdp_preload" 2>&1 || return
-}
-
-unload() {
-	# What earlier cases closed may take a moment to be over.
-	until_true rmmod af_sdp
-}
-
-without_module() { # COMMAND...
-	local status=0
-
-	unload
-	( "$@" ) || status=$?
-	insmod "$module"
-	return $status
 }
 
 passes_status() {

@@ -6,7 +6,6 @@
 
 [ -d /run/rig ] || { echo "Bail out! rules.sh runs in a guest: scripts/vm"; exit 2; }
 
-module=${SDP_MODULE:-/run/rig/modules/af_sdp.ko}
 dir=$(mktemp -d)
 shared=$(mktemp -d -p "${SDP_SHARE:-/tmp}")	# for both hosts
 library=$(readlink -f "$tools/libsdp_preload.so")
@@ -103,19 +102,6 @@ said() { # LINE...: all that was said, in $dir/err
 # What the module knows of: not to move where sockets are left alone.
 attempts() {
 	echo $(($(counter connect) + $(counter connect_fail) + $(counter accept)))
-}
-
-unload() {
-	until_true rmmod af_sdp
-}
-
-without_module() { # COMMAND...
-	local status=0
-
-	unload
-	( "$@" ) || status=$?
-	insmod "$module"
-	return $status
 }
 
 # ------------------------------------------------------------------- clients

@@ -13,7 +13,9 @@ two)	server=h2 ;;
 one)	server=h1 over=$over,unix ;;
 *)	echo "usage: bench.sh two|one [OPTION...]" >&2; exit 2 ;;
 esac
-on $server "$bench" --serve --over $over &
+# A connection is a descriptor, and --idle opens many.
+ulimit -n 16384
+on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over" &
 for _ in $(seq 300); do
 	on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
 	sleep 0.1

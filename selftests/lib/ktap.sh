@@ -14,6 +14,7 @@ set -u
 selftests=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 bin=${SDP_SELFTESTS:-$selftests/../build/selftests}
 tools=${SDP_TOOLS:-$selftests/../build/userspace}
+module=${SDP_MODULE:-/run/rig/modules/af_sdp.ko}
 factor=${SDP_TIME_FACTOR:-1}
 factor=${factor%.*}
 # Whatever rules this machine has are not the tests'.
@@ -91,6 +92,20 @@ until_true() {
 
 two_hosts() {
 	command -v on >/dev/null && on h2 true 2>/dev/null
+}
+
+unload() {
+	# What earlier cases closed may take a moment to be over.
+	until_true rmmod af_sdp
+}
+
+without_module() { # COMMAND...
+	local status=0
+
+	unload
+	( "$@" ) || status=$?
+	insmod "$module"
+	return $status
 }
 
 counter() { # NAME [HOST]
