@@ -24,7 +24,7 @@ static struct kmem_cache *sdp_msg_cache;
 /* Headers start here: a cache line is not shared with the message before. */
 enum { SDP_MSG_ALIGN = 64 };
 
-struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, gfp_t gfp)
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp)
 {
 	struct sdp_buf *buf;
 
@@ -32,7 +32,7 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, gfp_t gfp)
 	if (!buf)
 		goto fail;
 	INIT_LIST_HEAD(&buf->node);
-	buf->size = READ_ONCE(conn->rcv_size);
+	buf->size = size;
 	buf->page = alloc_pages(gfp | __GFP_NOWARN | __GFP_COMP |
 				__GFP_ACCOUNT, get_order(buf->size));
 	if (!buf->page)

@@ -56,13 +56,14 @@ struct sdp_msg {
 
 /**
  * sdp_buf_alloc() - make a receive buffer and map it
- * @conn: the connection; its rcv_size is the size
+ * @conn: the connection
+ * @size: bytes, whole pages
  * @gfp: how to allocate
  *
  * Context: as @gfp says.
  * Return: a buffer that is on rx.all and nowhere else; NULL without memory.
  */
-struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, gfp_t gfp);
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp);
 
 /**
  * sdp_buf_free() - unmap and free a receive buffer

@@ -196,6 +196,8 @@ struct sdp_conn {
 		bool lost;		/* a completion failed */
 		bool told;		/* of one of these three */
 		int fail;		/* protocol error, negative errno */
+		u32 asked;		/* bytes of a buffer that the peer wants */
+		bool asks;		/* and has no answer yet */
 		u16 old;		/* posted buffers that are not of rcv_size */
 		struct list_head idle;	/* to be posted again */
 		u64 bytes;

@@ -62,23 +62,95 @@ static u16 sdp_ring_max(const struct sdp_conn *conn, u32 bytes)
 /* Of the memory for a ring this part is one buffer, at the most. */
 enum { SDP_RING_PARTS = 8 };
 
-bool sdp_ring_resize(struct sdp_conn *conn, u32 size)
+/* Up to @count more at the end of the list; how many there are now. */
+static u16 sdp_ring_alloc(struct sdp_conn *conn, struct list_head *bufs,
+			  u32 size, u16 count)
+{
+	struct sdp_buf *buf;
+	u16 n;
+
+	for (n = 0; n < count; n++) {
+		buf = sdp_buf_alloc(conn, size, GFP_KERNEL);
+		if (!buf)
+			break;
+		list_add_tail(&buf->node, bufs);
+	}
+	return n;
+}
+
+static void sdp_ring_free(struct sdp_conn *conn, struct list_head *bufs)
+{
+	struct sdp_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, bufs, node) {
+		list_del_init(&buf->node);
+		sdp_buf_free(conn, buf);
+	}
+}
+
+/* From the front of the list, until one is not of the size that counts, or is
+ * not taken; how many.
+ */
+static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
+{
+	struct sdp_buf *buf, *next;
+	int n = 0;
+
+	lockdep_assert_held(&conn->tx.lock);
+	list_for_each_entry_safe(buf, next, bufs, node) {
+		if (conn->tx.dead || buf->size != conn->rcv_size)
+			break;
+		list_del_init(&buf->node);
+		if (conn->xp->post_recv(conn, buf)) {
+			list_add(&buf->node, bufs);
+			break;
+		}
+		n++;
+	}
+	sdp_flow_posted(&conn->tx.flow, n);
+	trace_sdp_post_recv(conn->id, n, conn->tx.flow.posted);
+	return n;
+}
+
+/* What the peer asked for, as far as it may have it; 0: nothing changes. */
+static u32 sdp_ring_new_size(const struct sdp_conn *conn)
 {
 	u32 most = min(sdp_ring_full_size(conn),
 		       READ_ONCE(conn->rx.max_bytes) / SDP_RING_PARTS);
-	u32 was = conn->rcv_size;
+	u32 size = round_down(min(conn->rx.asked, most), PAGE_SIZE);
 
-	lockdep_assert_held(&conn->tx.lock);
-	size = round_down(min(size, most), PAGE_SIZE);
-	if (size > was) {
+	return size > conn->rcv_size ? size : 0;
+}
+
+void sdp_ring_resize(struct sdp_conn *conn)
+{
+	u32 size = sdp_ring_new_size(conn), was = conn->rcv_size;
+	LIST_HEAD(bufs);
+	u16 room, n = 0;
+
+	room = conn->rx.rq_size - READ_ONCE(conn->tx.flow.posted);
+	if (size && !room)
+		return;		/* soon */
+	if (size) {
+		/* Enough to go on with, before the small ones may go. */
+		room = min_t(u16, room, SDP_WIRE_CREDITS_MIN);
+		n = sdp_ring_alloc(conn, &bufs, size, room);
+	}
+	spin_lock_bh(&conn->tx.lock);
+	conn->rx.asks = false;
+	if (n && n == room) {
 		WRITE_ONCE(conn->rcv_size, size);
 		spin_lock(&conn->rx.lock);
 		conn->rx.target = max_t(u16, SDP_WIRE_CREDITS_MIN,
 					conn->rx.target * was / size);
 		spin_unlock(&conn->rx.lock);
 		conn->rx.old = conn->tx.flow.posted;
+		sdp_ring_give(conn, &bufs);
 	}
-	return !conn->rx.old;
+	if (!conn->rx.old)
+		conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
+	spin_unlock_bh(&conn->tx.lock);
+	sdp_ring_free(conn, &bufs);
 }
 
 void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
@@ -162,11 +234,12 @@ static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 			  bool reading)
 {
+	u32 size = READ_ONCE(conn->rcv_size);
 	struct sdp_buf *buf, *next;
-	u16 at_hand = 0, dropped = 0, grow;
+	u16 at_hand = 0, dropped = 0;
 
 	list_for_each_entry_safe(buf, next, bufs, node) {
-		if (buf->size == READ_ONCE(conn->rcv_size)) {
+		if (buf->size == size) {
 			at_hand++;
 			continue;
 		}
@@ -174,49 +247,25 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 		sdp_buf_free(conn, buf);
 		dropped++;
 	}
-	grow = sdp_ring_wanted(conn, at_hand, dropped, reading);
-	while (grow--) {
-		buf = sdp_buf_alloc(conn, GFP_KERNEL);
-		if (!buf)
-			break;
-		list_add_tail(&buf->node, bufs);
-	}
+	sdp_ring_alloc(conn, bufs, size,
+		       sdp_ring_wanted(conn, at_hand, dropped, reading));
 }
 
 int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 {
-	struct sdp_buf *buf, *next;
-	int posted = 0, n;
+	int posted = 0;
 	bool again;
 
 	do {
-		again = false;
-		n = 0;
 		sdp_ring_make(conn, bufs, reading);
 		spin_lock_bh(&conn->tx.lock);
-		list_for_each_entry_safe(buf, next, bufs, node) {
-			if (conn->tx.dead)
-				break;
-			/* The size has changed since we looked. */
-			if (unlikely(buf->size != conn->rcv_size)) {
-				again = true;
-				continue;
-			}
-			list_del_init(&buf->node);
-			if (conn->xp->post_recv(conn, buf)) {
-				list_add(&buf->node, bufs);
-				break;
-			}
-			n++;
-		}
-		sdp_flow_posted(&conn->tx.flow, n);
-		trace_sdp_post_recv(conn->id, n, conn->tx.flow.posted);
+		posted += sdp_ring_give(conn, bufs);
+		/* The size may have changed since we looked. */
+		again = !conn->tx.dead && !list_empty(bufs) &&
+			list_first_entry(bufs, struct sdp_buf, node)->size !=
+			conn->rcv_size;
 		spin_unlock_bh(&conn->tx.lock);
-		posted += n;
 	} while (again);
-	list_for_each_entry_safe(buf, next, bufs, node) {
-		list_del_init(&buf->node);
-		sdp_buf_free(conn, buf);
-	}
+	sdp_ring_free(conn, bufs);
 	return posted;
 }

@@ -27,14 +27,16 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
 
 /**
  * sdp_ring_resize() - the peer asks for larger buffers
- * @conn: the connection, tx.lock held; the caller polls
- * @size: bytes of one, with header; what cannot be is not changed
+ * @conn: the connection; the caller polls; conn->rx.asked is what it asks for
  *
- * Context: process or softirq.
- * Return: true if conn->rcv_size is to be told at once; else it is told when
- * all that were posted before have been used.
+ * Has conn->rcv_size told to the peer: at once if nothing changes, since it may
+ * not or there is no memory; else when all that were posted before have been
+ * used.  If there is no place in the receive queue, conn->rx.asks stays set, and
+ * the caller tries again after the next message.
+ *
+ * Context: process; may allocate with GFP_KERNEL.
  */
-bool sdp_ring_resize(struct sdp_conn *conn, u32 size);
+void sdp_ring_resize(struct sdp_conn *conn);
 
 /**
  * sdp_ring_arrived() - a buffer was used while old ones were posted

@@ -101,9 +101,10 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 	if (heard > 0) {
 		if (heard & SDP_HEARD_SENDSM)
 			conn->tx.ctl |= SDP_CTL_SENDSM;
-		if (heard & SDP_HEARD_RCVBUF &&
-		    sdp_ring_resize(conn, msg->ext.rcvsz))
-			conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
+		if (heard & SDP_HEARD_RCVBUF) {
+			conn->rx.asks = true;
+			conn->rx.asked = msg->ext.rcvsz;
+		}
 		if (heard & SDP_HEARD_RCVBUF_ACK)
 			sdp_tx_may_send(conn, msg->ext.rcvsz);
 		if (heard & SDP_HEARD_SUSP_ACK)
@@ -179,6 +180,8 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 
 	conn->rx.data = false;
 	WRITE_ONCE(conn->rx.heard, jiffies);
+	if (unlikely(conn->rx.asks))
+		sdp_ring_resize(conn);
 	if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn))
 		sdp_ring_post(conn, &conn->rx.idle, false);
 	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
