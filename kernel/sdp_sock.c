@@ -346,7 +346,9 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 	return done ?: err;
 }
 
-/* MSG_OOB: the urgent byte, or why not; never waits, as TCP does not. */
+/* MSG_OOB: the urgent byte, or why not.  It does not wait for what has not
+ * arrived, as TCP does not; it does for who is looking at what has.
+ */
 static int sdp_sock_recv_urgent(struct sock *sk, struct sdp_conn *conn,
 				struct msghdr *msg, size_t len, int flags)
 {
@@ -355,7 +357,7 @@ static int sdp_sock_recv_urgent(struct sock *sk, struct sdp_conn *conn,
 
 	if (sock_flag(sk, SOCK_URGINLINE))
 		return -EINVAL;
-	sdp_rx_poll(conn);
+	sdp_rx_flush(conn);
 	err = sdp_urg_take(conn, flags & MSG_PEEK, &byte);
 	if (err == -EAGAIN && sdp_sock_eof(sk, conn))
 		return 0;

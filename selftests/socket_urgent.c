@@ -28,13 +28,24 @@ static int at_mark(int fd)
 	return at;
 }
 
-/* What was sent is there. */
-#define arrived(p)	EVENTUALLY(0, outq((p).c))
+/* What the client sent is there, and the server's side has looked at it. */
+static int arrived_(const struct pair *p)
+{
+	struct sdp_info c = { }, s = { };
+
+	EVENTUALLY(0, outq(p->c));
+	if (on_sdp())
+		EVENTUALLY(true, (sdp_info(p->c, &c), sdp_info(p->s, &s),
+				  c.sdpi_bytes_sent == s.sdpi_bytes_received));
+	return 0;
+}
+
+#define arrived(p)	CALL(arrived_(p))
 
 static int urgent_(const struct pair *p, const char *text)
 {
 	EQ((long long)strlen(text), send(p->c, text, strlen(text), MSG_OOB));
-	arrived(*p);
+	arrived(p);
 	return 0;
 }
 
@@ -43,7 +54,7 @@ static int urgent_(const struct pair *p, const char *text)
 static int plain_(const struct pair *p, const char *text)
 {
 	send_text(p->c, text);
-	arrived(*p);
+	arrived(p);
 	return 0;
 }
 
@@ -342,6 +353,7 @@ TEST(urgent_epoll_edge)
 	OK(epoll_ctl(ep, EPOLL_CTL_ADD, p.s, &ev));
 	for (i = 0; i < 3; i++) {
 		urgent(p, "X");
+		settle();	/* who looked at it has told of it, too */
 		EQ(1, epoll_wait(ep, &ev, 1, ktap_ms(10000)));
 		EQ_HEX(EPOLLPRI, ev.events);
 		EQ(0, epoll_wait(ep, &ev, 1, 20));
