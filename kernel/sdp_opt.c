@@ -59,6 +59,9 @@ static int sdp_opt_get_info(struct sock *sk, struct sdp_sk *ssk,
 	if (len < 8)
 		return -EINVAL;
 	lock_sock(sk);
+	/* Completions are reaped late; who asks wants to know. */
+	if (ssk->mode == SDP_SK_CONNECTED)
+		sdp_tx_reap(ssk->conn);
 	if (ssk->conn)
 		sdp_opt_info(ssk->conn, &info);
 	else if (sk->sk_state == TCP_LISTEN)

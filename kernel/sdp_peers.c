@@ -87,6 +87,9 @@ enum sdp_peer_known sdp_peers_ask(struct sdp_net *sn,
 	struct sdp_peer_key host = *key;
 	struct sdp_peer *peer;
 
+	/* What was written when there was a memory is not looked at either. */
+	if (!READ_ONCE(sn->cache_max))
+		return SDP_PEER_UNKNOWN;
 	host.port = 0;
 	rcu_read_lock();
 	peer = rhashtable_lookup(&peers->table, &host, sdp_peers_params);

@@ -126,6 +126,13 @@ TEST_ON(cache_off, ON_DOOR3)
 	CHECK(!by_sdp(other, &b));
 	CHECK(!by_sdp(other, &b));
 	counted(&was, 4, 0, 0, 4);
+	/* Nor is what was known before. */
+	sysctl("cache_max", 4096);
+	CHECK(!by_sdp(other, &b));
+	counted(&was, 5, 0, 0, 5);
+	sysctl("cache_max", 0);
+	CHECK(!by_sdp(other, &b));
+	counted(&was, 6, 0, 0, 6);
 }
 
 /* The oldest of too many makes room. */
