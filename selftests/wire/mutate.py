@@ -30,6 +30,7 @@ longer.
 
 What is mutated, and how, depends on SEED and the number of the conversation.
 """
+import atexit
 import ipaddress
 import os
 import random
@@ -642,7 +643,8 @@ class Run:
         self.remote.sysctl('cache_timeout', 0)
         # A ChRcvBuf is answered at once by who has large buffers; growing from
         # small ones is a matter of wire.py.
-        self.remote.sysctl('rcvbuf_start', 16384)
+        was = self.remote.sysctl('rcvbuf_start', 16384)
+        atexit.register(self.remote.sysctl, 'rcvbuf_start', int(was))
         self.remote.start(OTHER)
         self.peer = wire.Peer(PEER)
         self.port = self.peer.port
