@@ -56,12 +56,19 @@ static void sdp_connect_undo_names(struct sock *sk)
 	}
 }
 
-static void sdp_connect_report(struct sock *sk, struct socket *sock, int err)
+/* What a failed attempt leaves.  The mode comes after it, and tcp_poll(), which
+ * looks at the state alone, after the mode: no poller sees an end without its
+ * error.
+ */
+static void sdp_connect_set_failed(struct sock *sk, struct socket *sock, int err)
 {
 	sock->state = SS_CONNECTING;
 	WRITE_ONCE(sk->sk_err, err);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	smp_wmb();	/* with tcp_poll() */
+}
+
+static void sdp_connect_report(struct sock *sk)
+{
 	sk->sk_state_change(sk);
 	sk_error_report(sk);
 }
@@ -74,12 +81,19 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_FALLBACK, 1);
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_REASON + ssk->reason, 1);
 	sdp_link_put_port(sk, ssk);
-	sdp_ulp_detach(sk, sock, ssk);
 	sock->state = SS_UNCONNECTED;
+	/* Ours until TCP is in SYN_SENT: its poll() would see state CLOSE, an
+	 * end.  What TCP is answered waits for us to release the socket.
+	 */
 	err = __inet_stream_connect(sock, (sdp_sockaddr *)&ssk->addr,
 				    ssk->addr_len, O_NONBLOCK, 0);
-	if (err && err != -EINPROGRESS)
-		sdp_connect_report(sk, sock, -err);
+	if (err == -EINPROGRESS)
+		err = 0;
+	if (err)
+		sdp_connect_set_failed(sk, sock, -err);
+	sdp_ulp_detach(sk, sock, ssk);
+	if (err)
+		sdp_connect_report(sk);
 }
 
 static struct sdp_peer_key sdp_connect_key(const struct sdp_addr *remote,
@@ -119,8 +133,9 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 		return;
 	}
 	sdp_link_put_port(sk, ssk);
-	WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
-	sdp_connect_report(sk, sock, err);
+	sdp_connect_set_failed(sk, sock, err);
+	smp_store_release(&ssk->mode, SDP_SK_IDLE);	/* with sdp_poll() */
+	sdp_connect_report(sk);
 }
 
 void sdp_connect_decide(struct work_struct *work)
@@ -189,7 +204,7 @@ void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
 		return;
 	sdp_link_cut(ssk, orderly);
 	sdp_link_put_port(sk, ssk);
-	WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
+	smp_store_release(&ssk->mode, SDP_SK_IDLE);	/* with sdp_poll() */
 	ssk->reported = false;
 	wake_up_all(&ssk->wq);
 }

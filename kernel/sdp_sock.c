@@ -525,6 +525,7 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 			 poll_table *wait)
 {
 	struct sock *sk = sock->sk;
+	enum sdp_sk_mode mode;
 	struct sdp_sk *ssk;
 	__poll_t mask = 0;
 
@@ -532,7 +533,9 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 	/* One wait queue whatever the socket becomes: register, then look. */
 	sock_poll_wait(file, sock, wait);
 	ssk = sdp_ulp_get(sk);
-	switch (ssk ? READ_ONCE(ssk->mode) : SDP_SK_DETACHED) {
+	mode = ssk ? READ_ONCE(ssk->mode) : SDP_SK_DETACHED;
+	smp_rmb();	/* the mode before what shows in it: sdp_connect.c */
+	switch (mode) {
 	case SDP_SK_CONNECTING:
 		/* Nothing.  sk_err, if it is set by now, is from after a fall
 		 * back: who set it wakes us, and tcp_poll() tells it whole.
@@ -580,8 +583,8 @@ static int sdp_shutdown(struct socket *sock, int how)
 			sk->sk_state_change(sk);
 		} else if (ssk->mode == SDP_SK_CONNECTING) {
 			/* In SYN_SENT TCP disconnects. */
-			sdp_connect_abort(sk, ssk, false);
 			WRITE_ONCE(sk->sk_err, ECONNRESET);
+			sdp_connect_abort(sk, ssk, false);
 			err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
 			sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
 			sk->sk_state_change(sk);

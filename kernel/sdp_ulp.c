@@ -106,6 +106,7 @@ void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
 	struct inet_connection_sock *icsk = inet_csk(sk);
 
 	sock_owned_by_me(sk);
+	smp_wmb();	/* what TCP made of it before TCP's poll() */
 	WRITE_ONCE(sock->ops, sdp_ulp_tcp(sk));	/* before the slot is free */
 	WRITE_ONCE(icsk->icsk_ulp_ops, NULL);
 	smp_wmb();	/* ops before data, with sdp_ulp_get() */

@@ -165,6 +165,29 @@ TEST(connect_refused_second_call)
 	serves_after_refusal(c, l);
 }
 
+/* Whoever looks while it is decided sees nothing, or the end with its error. */
+TEST(connect_refused_watched)
+{
+	union addr a;
+	int i;
+
+	closed_port(&a);
+	for (i = 0; i < 100; i++) {
+		long long end = ktap_now() + ktap_ms(10000);
+		int c = sock_flags(SOCK_NONBLOCK), got;
+
+		FAILS(EINPROGRESS, connect_to(c, &a));
+		do {
+			CHECK(ktap_now() < end);
+			got = poll_one(c, POLLIN | POLLOUT, 0);
+			if (got && !(got & POLLERR))
+				FAIL("poll: %#x without an error", got);
+		} while (!got);
+		EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
+		OK(close(c));
+	}
+}
+
 /* The error not yet fetched is recv()'s and send()'s too. */
 TEST(connect_refused_recv)
 {
