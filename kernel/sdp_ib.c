@@ -541,6 +541,9 @@ static void sdp_ib_busy(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
+	/* Its CM says the same for who ends it before our RTU has come. */
+	if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
+		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "REJ");
 	if (sdp_conn_state(conn) != SDP_SYN_SENT)
 		return;
 	ib_destroy_cm_id(ib->cm_id);

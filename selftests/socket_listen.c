@@ -331,6 +331,22 @@ TEST(listener_close_resets_queue)
 	FAILS(ECONNREFUSED, connect_to(sock(), &a));
 }
 
+/* However far the handshake has come on the listener's side. */
+TEST(listener_close_at_once)
+{
+	union addr a;
+	int i, c, l;
+
+	for (i = 0; i < 50; i++) {
+		l = listener(&a, 4);
+		c = sock();
+		OK(connect_to(c, &a));
+		close(l);
+		expect_reset(c);
+		close(c);
+	}
+}
+
 TEST(listener_io_errors)
 {
 	union addr a;
