@@ -26,6 +26,19 @@
 
 /* Children tell their listener */
 
+/* In the order of the requests: their workers are in none. */
+static void sdp_child_enqueue(struct sdp_sk *ssk, struct sdp_conn *conn)
+{
+	struct sdp_conn *before;
+
+	lockdep_assert_held(&ssk->lock);
+	list_del(&conn->accept_node);
+	list_for_each_entry_reverse(before, &ssk->acceptq, accept_node)
+		if ((s32)(before->id - conn->id) < 0)
+			break;
+	list_add(&conn->accept_node, &before->accept_node);
+}
+
 static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
@@ -34,7 +47,7 @@ static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
 	if (sdp_conn_state(conn) >= SDP_ESTABLISHED && !conn->acceptable &&
 	    !list_empty(&conn->accept_node)) {
 		conn->acceptable = true;
-		list_move_tail(&conn->accept_node, &ssk->acceptq);
+		sdp_child_enqueue(ssk, conn);
 		ssk->acceptable++;
 		if (ssk->sk && !ssk->closed)
 			ssk->sk->sk_data_ready(ssk->sk);

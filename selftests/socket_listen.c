@@ -347,6 +347,34 @@ TEST(listener_close_at_once)
 	}
 }
 
+/* Who connected first is accepted first. */
+TEST(accepted_in_order)
+{
+	enum { CONNS = 20 };
+	union addr a, from[CONNS], peer;
+	int c[CONNS], i, n, l;
+
+	l = listener(&a, CONNS);
+	for (n = 0; n < 5; n++) {
+		for (i = 0; i < CONNS; i++) {
+			c[i] = sock();
+			OK(connect_to(c[i], &a));
+			OK(name_of(c[i], &from[i]));
+		}
+		settle();
+		for (i = 0; i < CONNS; i++) {
+			int s = accept_one(l);
+
+			OK(peer_of(s, &peer));
+			if (!addr_equal(&peer, &from[i]))
+				FAIL("number %d is not from port %d but %d", i,
+				     addr_port(&from[i]), addr_port(&peer));
+			close(s);
+			close(c[i]);
+		}
+	}
+}
+
 TEST(listener_io_errors)
 {
 	union addr a;
