@@ -31,6 +31,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 
 	if (!space)
 		return -EAGAIN;
+	sdp_tx_build(conn);
 	msg = sdp_tx_take_tail(conn, frag);
 	if (msg)
 		room = sdp_msg_room(conn, frag, msg);
@@ -40,14 +41,17 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 		if (msg)
 			sdp_tx_queue(conn, msg);
 		msg = sdp_msg_alloc(conn, frag, slice.bytes, gfp, &slice.bytes);
-		if (!msg)
+		if (!msg) {
+			sdp_tx_built(conn);
 			return -ENOMEM;
+		}
 	}
 	bytes = copy_from_iter(msg->addr + SDP_LEN_BSDH + msg->payload,
 			       slice.bytes, iter);
 	sdp_msg_grow(frag, msg, bytes);
 	if (!msg->payload) {
 		sdp_msg_free(conn, msg);
+		sdp_tx_built(conn);
 		return -EFAULT;
 	}
 	/* Whoever sends no more after this one needs its completion. */
@@ -56,6 +60,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 	msg->urgent = urgent && bytes == slice.bytes && !iov_iter_count(iter);
 	msg->full = !sdp_msg_room(conn, frag, msg);
 	sdp_tx_queue(conn, msg);
+	sdp_tx_built(conn);
 	return bytes ?: -EFAULT;
 }
 

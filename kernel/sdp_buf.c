@@ -17,12 +17,29 @@
 #include <linux/slab.h>
 #include <net/sock.h>
 #include "sdp_conn.h"
+#include "sdp_mem.h"
 
 static struct kmem_cache *sdp_buf_cache;
 static struct kmem_cache *sdp_msg_cache;
 
 /* Headers start here: a cache line is not shared with the message before. */
 enum { SDP_MSG_ALIGN = 64 };
+
+/* A worker allocates for the process whose socket it is. */
+static struct page *sdp_buf_page(struct sdp_conn *conn, unsigned int order,
+				 gfp_t gfp)
+{
+	struct mem_cgroup *payer = READ_ONCE(conn->payer), *was = NULL;
+	struct page *page;
+
+	if (payer)
+		was = set_active_memcg(payer);
+	page = alloc_pages(gfp | __GFP_NOWARN | __GFP_COMP | __GFP_ACCOUNT,
+			   order);
+	if (payer)
+		set_active_memcg(was);
+	return page;
+}
 
 struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp)
 {
@@ -33,10 +50,10 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp)
 		goto fail;
 	INIT_LIST_HEAD(&buf->node);
 	buf->size = size;
-	buf->page = alloc_pages(gfp | __GFP_NOWARN | __GFP_COMP |
-				__GFP_ACCOUNT, get_order(buf->size));
+	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
 	if (!buf->page)
 		goto fail_buf;
+	sdp_mem_add(size);
 	/* Listed first: teardown unmaps what is listed. */
 	spin_lock_bh(&conn->rx.lock);
 	list_add_tail(&buf->all, &conn->rx.all);
@@ -65,6 +82,7 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 	if (buf->mapped)
 		conn->xp->unmap(conn, buf);
 	spin_unlock_bh(&conn->rx.lock);
+	sdp_mem_add(-(s64)buf->size);
 	put_page(buf->page);
 	kmem_cache_free(sdp_buf_cache, buf);
 }
@@ -103,7 +121,7 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 		return NULL;
 	frag->offset = ALIGN(frag->offset, SDP_MSG_ALIGN);
 	sdp_msg_next_page(conn, frag, bytes);
-	if (!skb_page_frag_refill(bytes, frag, gfp)) {
+	if (!skb_page_frag_refill(bytes, frag, gfp | __GFP_ACCOUNT)) {
 		kmem_cache_free(sdp_msg_cache, msg);
 		return NULL;
 	}
@@ -147,6 +165,7 @@ void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (msg->mapped)
 		conn->xp->unmap_msg(conn, msg);
 	if (msg->page) {
+		sdp_mem_add(-(s64)msg->charged);
 		put_page(msg->page);
 		kmem_cache_free(sdp_msg_cache, msg);
 	} else {

@@ -29,6 +29,7 @@ struct sdp_buf {
 	struct page *page;	/* compound */
 	u64 dma;
 	bool mapped;
+	bool posted;		/* the transport has it */
 	u32 size;		/* bytes, header too */
 	u32 off;		/* of the payload not yet read */
 	u32 left;		/* its bytes */

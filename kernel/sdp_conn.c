@@ -21,6 +21,7 @@
 #include <uapi/linux/in.h>
 #include <linux/sdp.h>
 #include "sdp_conn.h"
+#include "sdp_mem.h"
 #include "sdp_trace.h"
 
 static struct kmem_cache *sdp_conn_cache;
@@ -130,6 +131,8 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	struct sdp_conn *conn;
 	int err, i;
 
+	if (sdp_mem_is_over())
+		return ERR_PTR(-ENOMEM);
 	err = sdp_net_charge(sn, uid);
 	if (err)
 		return ERR_PTR(err);
@@ -178,6 +181,12 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	return conn;
 }
 
+void sdp_conn_set_payer(struct sdp_conn *conn)
+{
+	if (!conn->payer)
+		WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
+}
+
 void sdp_conn_put(struct sdp_conn *conn)
 {
 	if (!conn || !refcount_dec_and_test(&conn->ref))
@@ -187,6 +196,8 @@ void sdp_conn_put(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->sn->list_lock);
 	sdp_buf_purge(conn);
 	conn->xp->release(conn);
+	if (conn->payer)
+		mem_cgroup_put(conn->payer);
 	sdp_net_uncharge(conn->sn, conn->uid);
 	put_net(conn->net);
 	mutex_destroy(&conn->rx.poll);

@@ -111,6 +111,7 @@ struct sdp_conn {
 	u32 limit_ms;			/* to be established, active side */
 	u8 family;			/* AF_INET or AF_INET6, of the wire */
 	kuid_t uid;			/* charged for it */
+	struct mem_cgroup *payer;	/* of its buffers; NULL: who makes one */
 	const struct sdp_xport *xp;
 	void *xp_priv;			/* the transport's own half */
 	struct net *net;
@@ -129,6 +130,7 @@ struct sdp_conn {
 	/* Callers and events; see sdp_conn_kick(). */
 	unsigned long flags;		/* enum sdp_conn_flag */
 	atomic_t users;			/* callers inside a call */
+	u32 spin_ns;			/* that polling is worth; see sdp_spin.c */
 	wait_queue_head_t wq;		/* callers who sleep in one */
 	struct work_struct work;	/* polls when no caller does */
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
@@ -159,7 +161,15 @@ struct sdp_conn {
 		u32 keep_idle;		/* jiffies until one is due; 0: none */
 		u32 user_timeout;	/* jiffies without progress; 0: any */
 		unsigned long progress;	/* jiffies when there was some */
-		bool asked;		/* for larger buffers of the peer */
+		bool asked;		/* the peer for other buffers, */
+		unsigned long asked_at;	/* jiffies, */
+		u32 ask;		/* of this many bytes each; */
+		bool asks_less;		/* no answer yet to smaller ones */
+		u32 had;		/* than these */
+		bool grown;		/* the peer's ring has, and may shrink */
+		bool keeps;		/* the peer does not give buffers back */
+		bool building;		/* a message, by the sender; without lock */
+		u16 flush;		/* empty messages to use old buffers up */
 		bool held;		/* the last of queue waits for completions */
 		bool small_out;		/* one that was not full is under way, */
 		u32 small_mseq;		/* and this is the newest such */
@@ -199,6 +209,10 @@ struct sdp_conn {
 		u32 asked;		/* bytes of a buffer that the peer wants */
 		bool asks;		/* and has no answer yet */
 		u16 old;		/* posted buffers that are not of rcv_size */
+		u16 flush;		/* posted when the ring began to shrink */
+		u32 shrink;		/* bytes of a buffer, promised to the peer; */
+		bool shrink_told;	/* by this message; under tx.lock */
+		u32 shrink_mseq;
 		struct list_head idle;	/* to be posted again */
 		u64 bytes;
 		u64 msgs;
@@ -248,10 +262,21 @@ struct sdp_conn {
  *
  * Context: as @gfp says.
  * Return: a connection with one reference, or ERR_PTR(-EUSERS) at a limit,
- * ERR_PTR(-ENOMEM).
+ * ERR_PTR(-ENOMEM), also when net.sdp.mem_max is exceeded.
  */
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 				kuid_t uid, work_func_t work, gfp_t gfp);
+
+/**
+ * sdp_conn_set_payer() - its memory is the caller's from now on
+ * @conn: the connection, which nobody else sets it for
+ *
+ * Charged to the memory cgroup of the process, whoever makes the buffers, for
+ * as long as the connection lives.  A second call changes nothing.
+ *
+ * Context: process, of the user whose socket it is.
+ */
+void sdp_conn_set_payer(struct sdp_conn *conn);
 
 /**
  * sdp_conn_get() - take a reference

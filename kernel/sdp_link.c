@@ -188,6 +188,7 @@ bool sdp_link_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	sdp_link_set_conn(ssk, conn);
+	sdp_conn_set_payer(conn);
 	sdp_link_set_names(sk, conn);
 	sdp_link_set_limits(sk, conn);
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);

@@ -15,6 +15,7 @@
 #include "sdp_door.h"
 #include "sdp_ib.h"
 #include "sdp_listen.h"
+#include "sdp_mem.h"
 #include "sdp_net.h"
 #include "sdp_peers.h"
 #include "sdp_sock.h"
@@ -29,9 +30,12 @@ static int __init sdp_init(void)
 {
 	int err;
 
-	err = sdp_net_init();
+	err = sdp_mem_init();
 	if (err)
 		return err;
+	err = sdp_net_init();
+	if (err)
+		goto fail_mem;
 	err = sdp_peers_init();
 	if (err)
 		goto fail_net;
@@ -75,6 +79,8 @@ fail_peers:
 	sdp_peers_exit();
 fail_net:
 	sdp_net_exit();
+fail_mem:
+	sdp_mem_exit();
 	return err;
 }
 
@@ -91,6 +97,7 @@ static void __exit sdp_exit(void)
 	sdp_buf_exit();
 	sdp_peers_exit();
 	sdp_net_exit();
+	sdp_mem_exit();
 }
 
 module_init(sdp_init);

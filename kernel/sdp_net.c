@@ -12,6 +12,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/netns/generic.h>
+#include "sdp_mem.h"
 #include "sdp_net.h"
 
 unsigned int sdp_net_id __read_mostly;
@@ -78,6 +79,8 @@ static int sdp_net_show(struct seq_file *seq, void *unused)
 
 	seq_printf(seq, "%-28s %20u  %s\n", "conns", READ_ONCE(sn->conns),
 		   "connections now");
+	seq_printf(seq, "%-28s %20llu  %s\n", "mem_kib", sdp_mem_kib(),
+		   "KiB of buffers and messages now, of all namespaces");
 	for (i = 0; i < SDP_CNT_MAX; i++) {
 		u64 sum = 0;
 

@@ -38,6 +38,7 @@
 	X(MSGS_RECEIVED, "msgs_received", "messages arrived, all kinds") \
 	X(CREDIT_UPDATES, "credit_updates", "empty Data messages posted to tell of new buffers") \
 	X(CREDIT_WAITS,	"credit_waits",	"times that data had to wait for credits") \
+	X(SHRINKS,	"shrinks",	"idle peers asked to give receive buffers back") \
 	X(URGENT_SENT,	"urgent_sent",	"urgent bytes posted") \
 	X(URGENT_RECEIVED, "urgent_received", "urgent bytes arrived") \
 	X(SRC_AVAIL,	"src_avail",	"SrcAvail messages arrived") \
@@ -49,6 +50,8 @@
 	X(TIMEOUTS,	"timeouts",	"connections ended because the peer did not answer") \
 	X(DEVICE_GONE,	"device_gone",	"connections lost with their RDMA device") \
 	X(NO_BUFFER,	"no_buffer",	"receive buffers that could not be allocated") \
+	X(POLL_HIT,	"poll_hit",	"callers who polled and need not sleep then") \
+	X(POLL_MISS,	"poll_miss",	"callers who polled in vain and slept then") \
 	X(WAKE_CALLER,	"wake_caller",	"completion events that woke a caller who waits") \
 	X(WAKE_WORKER,	"wake_worker",	"completion events that queued the worker")
 
@@ -60,6 +63,8 @@ enum sdp_counter {
 	SDP_CNT_REASON,
 	SDP_CNT_MAX = SDP_CNT_REASON + SDP_REASON_COUNT
 };
+
+enum { SDP_SPIN_MAX_USEC = 10000 };
 
 /* X(field, default, min, max, help); the sysctl is net.sdp.<field> */
 #define SDP_TUNABLES(X) \
@@ -86,6 +91,10 @@ enum sdp_counter {
 	X(rcvbuf_start,	4096, 4096, 32768, \
 	  "the same at first, until the peer wants to send larger messages") \
 	X(rcvbuf_count,	63, 4, 63, "receive buffers that a connection may grow to") \
+	X(shrink_after,	10000, 0, 86400000, \
+	  "ms without data until the peer gives back what it has grown; 0: never") \
+	X(poll_usec,	50, 0, SDP_SPIN_MAX_USEC, \
+	  "us that a caller polls before he sleeps, at most, while that pays; 0: never") \
 	X(sndbuf_bytes,	262144, 4096, 16777216, \
 	  "bytes queued or under way unless SO_SNDBUF says otherwise")
 

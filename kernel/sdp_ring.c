@@ -18,10 +18,18 @@
  * to send longer messages.  A peer that says in its Hello that it has what it
  * wants us to have will not ask, and gets large ones at once.
  *
+ * It shrinks again when the peer has nothing to say.  A posted buffer comes back
+ * by being used and in no other way, so only the peer can see to it: it asks for
+ * no more than it had at first, hears our answer, and then uses the buffers up
+ * with empty messages (sdp_tx.c).  Smaller buffers are posted when a message of
+ * the peer acknowledges the answer, and no sooner: until then it may have sent
+ * something that is longer.
+ *
  * Order matters twice: a buffer is posted before it is counted, since Bufs
  * must never promise what is not there; and both under tx.lock, since Bufs is
  * read there.
  */
+#include "sdp_mem.h"
 #include "sdp_ring.h"
 #include "sdp_trace.h"
 
@@ -101,7 +109,9 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 		if (conn->tx.dead || buf->size != conn->rcv_size)
 			break;
 		list_del_init(&buf->node);
+		buf->posted = true;
 		if (conn->xp->post_recv(conn, buf)) {
+			buf->posted = false;
 			list_add(&buf->node, bufs);
 			break;
 		}
@@ -119,7 +129,48 @@ static u32 sdp_ring_new_size(const struct sdp_conn *conn)
 		       READ_ONCE(conn->rx.max_bytes) / SDP_RING_PARTS);
 	u32 size = round_down(min(conn->rx.asked, most), PAGE_SIZE);
 
-	return size > conn->rcv_size ? size : 0;
+	return size > conn->rcv_size && !sdp_mem_is_short() ? size : 0;
+}
+
+/* Of those that are posted, how many are of another size? */
+static u16 sdp_ring_others(struct sdp_conn *conn, u32 size)
+{
+	const struct sdp_buf *buf;
+	u16 n = 0;
+
+	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->rx.lock);
+	list_for_each_entry(buf, &conn->rx.all, all)
+		n += buf->posted && buf->size != size;
+	return n;
+}
+
+/* The peer asks for what it has, or less: it is idle. */
+static void sdp_ring_promise(struct sdp_conn *conn)
+{
+	u32 least = max_t(u32, round_down(READ_ONCE(conn->sn->rcvbuf_start),
+					  PAGE_SIZE), PAGE_SIZE);
+	u32 size = round_down(conn->rx.asked, PAGE_SIZE);
+
+	lockdep_assert_held(&conn->tx.lock);
+	if (size > conn->rcv_size || conn->rx.old)
+		return;
+	WRITE_ONCE(conn->rx.shrink, min(max(size, least), conn->rcv_size));
+	conn->rx.shrink_told = false;
+	/* What the peer uses up is counted by the answer: post no more. */
+	spin_lock(&conn->rx.lock);
+	conn->rx.target = SDP_WIRE_CREDITS_MIN;
+	spin_unlock(&conn->rx.lock);
+}
+
+void sdp_ring_shrink(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	WRITE_ONCE(conn->rcv_size, conn->rx.shrink);
+	WRITE_ONCE(conn->rx.flush, conn->tx.flow.posted);
+	WRITE_ONCE(conn->rx.shrink, 0);
+	conn->rx.lows = 0;
+	WRITE_ONCE(conn->rx.low, false);
 }
 
 void sdp_ring_resize(struct sdp_conn *conn)
@@ -143,10 +194,14 @@ void sdp_ring_resize(struct sdp_conn *conn)
 		spin_lock(&conn->rx.lock);
 		conn->rx.target = max_t(u16, SDP_WIRE_CREDITS_MIN,
 					conn->rx.target * was / size);
+		conn->rx.old = sdp_ring_others(conn, size);
 		spin_unlock(&conn->rx.lock);
-		conn->rx.old = conn->tx.flow.posted;
+		WRITE_ONCE(conn->rx.shrink, 0);
+		WRITE_ONCE(conn->rx.flush, 0);
 		sdp_ring_give(conn, &bufs);
 	}
+	if (!size)
+		sdp_ring_promise(conn);
 	if (!conn->rx.old)
 		conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
 	spin_unlock_bh(&conn->tx.lock);
@@ -174,6 +229,11 @@ enum { SDP_RING_BUSY = 8, SDP_RING_LULL = HZ / 10 };
 void sdp_ring_used(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->tx.lock);
+	/* The peer uses up what is to go, and has nothing to say. */
+	if (unlikely(conn->rx.flush)) {
+		WRITE_ONCE(conn->rx.flush, conn->rx.flush - 1);
+		return;
+	}
 	if (sdp_flow_known(&conn->tx.flow) >
 	    max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA))
 		return;
@@ -201,12 +261,16 @@ static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
 	       conn->rx.nbufs >= here + SDP_RING_NOT_DATA;
 }
 
-/* How many are to be made, beside those @at_hand; @dropped have just gone. */
-static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
+/* How many are to be made, beside those @at_hand, or of them to go if negative;
+ * @dropped have just gone.
+ */
+static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 			   bool reading)
 {
+	bool over = sdp_mem_is_over();
 	u32 bytes = READ_ONCE(conn->rx.max_bytes);
 	u16 max, most, target;
+	int want;
 
 	spin_lock_bh(&conn->rx.lock);
 	most = sdp_ring_max(conn, bytes);
@@ -215,19 +279,29 @@ static u16 sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	/* Not while there is less than was wanted the last time; and what a
 	 * reader would let grow waits for him.
 	 */
-	if (conn->rx.low && !sdp_ring_is_busy(conn, at_hand)) {
+	if (conn->rx.low && (!sdp_ring_is_busy(conn, at_hand) ||
+			     sdp_mem_is_short())) {
 		WRITE_ONCE(conn->rx.low, false);
 	} else if (conn->rx.low && conn->rx.nbufs + dropped >= target) {
+		/* Those of an earlier size, not read yet, are in addition. */
+		target = max(target, conn->rx.nbufs);
 		WRITE_ONCE(conn->rx.low, target >= max && !reading);
 		if (target < max)
 			target = min_t(u32, target * 2, max);
 	}
+	if (over)
+		most = 0;
 	conn->rx.target = max_t(u16, min(target, most),
 				SDP_WIRE_CREDITS_MIN);
-	target = conn->rx.target > conn->rx.nbufs ?
-		 conn->rx.target - conn->rx.nbufs : 0;
+	want = conn->rx.target - conn->rx.nbufs;
 	spin_unlock_bh(&conn->rx.lock);
-	return target;
+	if (want >= 0)
+		return want;
+	if (!over && !READ_ONCE(conn->rx.shrink) && !READ_ONCE(conn->rx.flush))
+		return 0;
+	/* What waits for its reader counts, but is not there to be posted. */
+	return clamp(SDP_WIRE_CREDITS_MIN -
+		     (READ_ONCE(conn->tx.flow.posted) + at_hand), want, 0);
 }
 
 /* Those of an earlier size go, and others come in their place. */
@@ -237,6 +311,7 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 	u32 size = READ_ONCE(conn->rcv_size);
 	struct sdp_buf *buf, *next;
 	u16 at_hand = 0, dropped = 0;
+	int want;
 
 	list_for_each_entry_safe(buf, next, bufs, node) {
 		if (buf->size == size) {
@@ -247,8 +322,14 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 		sdp_buf_free(conn, buf);
 		dropped++;
 	}
-	sdp_ring_alloc(conn, bufs, size,
-		       sdp_ring_wanted(conn, at_hand, dropped, reading));
+	want = sdp_ring_wanted(conn, at_hand, dropped, reading);
+	if (want > 0)
+		sdp_ring_alloc(conn, bufs, size, want);
+	while (want++ < 0 && !list_empty(bufs)) {
+		buf = list_first_entry(bufs, struct sdp_buf, node);
+		list_del_init(&buf->node);
+		sdp_buf_free(conn, buf);
+	}
 }
 
 int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)

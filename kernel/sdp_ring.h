@@ -26,7 +26,7 @@ u32 sdp_ring_full_size(const struct sdp_conn *conn);
 void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
 
 /**
- * sdp_ring_resize() - the peer asks for larger buffers
+ * sdp_ring_resize() - the peer asks for larger buffers, or smaller ones
  * @conn: the connection; the caller polls; conn->rx.asked is what it asks for
  *
  * Has conn->rcv_size told to the peer: at once if nothing changes, since it may
@@ -34,9 +34,21 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
  * used.  If there is no place in the receive queue, conn->rx.asks stays set, and
  * the caller tries again after the next message.
  *
+ * If it asks for no more than it has, the ring shrinks to the fewest buffers of
+ * that size as soon as the peer has heard the answer: it sends nothing longer
+ * from then on.
+ *
  * Context: process; may allocate with GFP_KERNEL.
  */
 void sdp_ring_resize(struct sdp_conn *conn);
+
+/**
+ * sdp_ring_shrink() - the peer has heard that the ring shrinks
+ * @conn: the connection, tx.lock held; the caller polls
+ *
+ * Context: process or softirq.
+ */
+void sdp_ring_shrink(struct sdp_conn *conn);
 
 /**
  * sdp_ring_arrived() - a buffer was used while old ones were posted

@@ -96,6 +96,9 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 
 	spin_lock_bh(&conn->tx.lock);
 	heard = sdp_flow_heard(&conn->tx.flow, msg);
+	if (!heard && unlikely(conn->rx.shrink && conn->rx.shrink_told) &&
+	    sdp_flow_acked(&conn->tx.flow, conn->rx.shrink_mseq))
+		sdp_ring_shrink(conn);
 	if (!heard)
 		heard = sdp_mode_heard(&conn->tx.mode, msg);
 	if (heard > 0) {
@@ -110,6 +113,8 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
+	if (unlikely(conn->tx.flow.peer_bufs > SDP_TX_FEW && !conn->tx.grown))
+		sdp_tx_grown(conn);
 	sdp_ring_used(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	return heard;
@@ -135,6 +140,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 
 	trace_sdp_recv_done(conn->id, bytes, status);
 	list_add_tail(&buf->node, &conn->rx.idle);
+	buf->posted = false;
 	if (status) {
 		conn->rx.lost = true;
 		return;
@@ -258,6 +264,26 @@ void sdp_rx_poll(struct sdp_conn *conn)
 		}
 		smp_mb();	/* with the mark of who failed to get it */
 	} while (test_bit(SDP_CONN_AGAIN, &conn->flags));
+}
+
+bool sdp_rx_look(struct sdp_conn *conn)
+{
+	int n = 0;
+
+	if (!mutex_trylock(&conn->rx.poll))
+		return false;
+	if (test_bit(SDP_CONN_OPEN, &conn->flags))
+		n = conn->xp->poll_recv(conn, SDP_RX_BUDGET);
+	if (n) {
+		sdp_rx_settle(conn);
+		sdp_tx_run(conn);
+	}
+	mutex_unlock(&conn->rx.poll);
+	smp_mb();	/* with the mark of who failed to get it */
+	/* What has come has used the event up: the next one is armed here. */
+	if (n || test_bit(SDP_CONN_AGAIN, &conn->flags))
+		sdp_rx_poll(conn);
+	return n;
 }
 
 void sdp_rx_flush(struct sdp_conn *conn)

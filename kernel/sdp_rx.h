@@ -30,6 +30,18 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size);
 void sdp_rx_poll(struct sdp_conn *conn);
 
 /**
+ * sdp_rx_look() - take what has arrived, if anything
+ * @conn: the connection
+ *
+ * For who looks again and again: the queue stays armed, or not, as it was,
+ * unless something had come.
+ *
+ * Context: process, no spinlock held.
+ * Return: true if something had.
+ */
+bool sdp_rx_look(struct sdp_conn *conn);
+
+/**
  * sdp_rx_flush() - what has arrived by now is heard when this returns
  * @conn: the connection
  *

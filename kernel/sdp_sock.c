@@ -28,6 +28,7 @@
 #include "sdp_opt.h"
 #include "sdp_rx.h"
 #include "sdp_sock.h"
+#include "sdp_spin.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 
@@ -51,18 +52,30 @@ static void sdp_sock_limits(const struct sock *sk, struct sdp_conn *conn)
 		sdp_link_set_limits(sk, conn);
 }
 
+/* SO_BUSY_POLL, in microseconds. */
+static unsigned int sdp_sock_busy_poll(const struct sock *sk)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	return READ_ONCE(sk->sk_ll_usec);
+#else
+	return 0;
+#endif
+}
+
 /* Sleep until something happened on the connection, or @timeo is over.  The
  * caller looked at the condition after he was on the queue.
  */
-static int sdp_sock_sleep(struct sock *sk, wait_queue_entry_t *wait,
-			  long *timeo)
+static int sdp_sock_sleep(struct sock *sk, struct sdp_conn *conn,
+			  wait_queue_entry_t *wait, long *timeo)
 {
+	unsigned int busy = sdp_sock_busy_poll(sk);
+
 	if (!*timeo)
 		return -EAGAIN;
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	release_sock(sk);
-	*timeo = wait_woken(wait, TASK_INTERRUPTIBLE, *timeo);
+	*timeo = sdp_spin_sleep(conn, wait, *timeo, busy);
 	lock_sock(sk);
 	return 0;
 }
@@ -84,7 +97,7 @@ static int sdp_sock_wait_space(struct sock *sk, struct sdp_conn *conn,
 		sdp_rx_poll(conn);
 		if (sdp_sock_cannot_send(sk, conn) || sdp_tx_want_space(conn))
 			break;
-		err = sdp_sock_sleep(sk, &wait, timeo);
+		err = sdp_sock_sleep(sk, conn, &wait, timeo);
 		if (err)
 			break;
 	}
@@ -339,7 +352,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 			waiting = true;
 			continue;
 		}
-		err = sdp_sock_sleep(sk, &wait, &timeo);
+		err = sdp_sock_sleep(sk, conn, &wait, &timeo);
 	} while (!err);
 	if (waiting)
 		remove_wait_queue(&conn->wq, &wait);

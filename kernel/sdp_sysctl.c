@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.sdp.*, made from the list in sdp_net.h, for each network namespace.
+ * net.sdp.*, made from the lists in sdp_net.h and sdp_mem.h, for each network
+ * namespace.  The limits of the machine's memory are the same in all of them,
+ * and set in the first.
  */
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
+#include "sdp_mem.h"
 #include "sdp_net.h"
 #include "sdp_view.h"
 
@@ -14,6 +17,9 @@ static const struct {
 #define SDP_TUNABLE_RANGE(field, def, min, max, help) { min, max },
 	SDP_TUNABLES(SDP_TUNABLE_RANGE)
 #undef SDP_TUNABLE_RANGE
+#define SDP_MEM_RANGE(field, help) { 0, INT_MAX },
+	SDP_MEM_LIMITS(SDP_MEM_RANGE)
+#undef SDP_MEM_RANGE
 };
 
 static const struct ctl_table sdp_sysctl_template[] = {
@@ -26,9 +32,23 @@ static const struct ctl_table sdp_sysctl_template[] = {
 	},
 	SDP_TUNABLES(SDP_TUNABLE_ENTRY)
 #undef SDP_TUNABLE_ENTRY
+#define SDP_MEM_ENTRY(field, help) {					\
+		.procname	= #field,				\
+		.data		= &sdp_mem_limits.field,		\
+		.maxlen		= sizeof(unsigned int),			\
+		.mode		= 0644,					\
+		.proc_handler	= proc_douintvec_minmax,		\
+	},
+	SDP_MEM_LIMITS(SDP_MEM_ENTRY)
+#undef SDP_MEM_ENTRY
 };
 
-enum { SDP_SYSCTLS = ARRAY_SIZE(sdp_sysctl_template) };
+enum {
+	SDP_SYSCTLS = ARRAY_SIZE(sdp_sysctl_template),
+	SDP_SYSCTLS_MEM = sizeof(struct sdp_mem_limits) / sizeof(unsigned int),
+};
+
+static_assert(ARRAY_SIZE(sdp_sysctl_range) == SDP_SYSCTLS);
 
 static int __net_init sdp_sysctl_enter(struct net *net)
 {
@@ -42,7 +62,10 @@ static int __net_init sdp_sysctl_enter(struct net *net)
 		return -ENOMEM;
 	memcpy(table, sdp_sysctl_template, sizeof(sdp_sysctl_template));
 	for (i = 0; i < SDP_SYSCTLS; i++) {
-		table[i].data = (char *)sn + (unsigned long)table[i].data;
+		if (i < SDP_SYSCTLS - SDP_SYSCTLS_MEM)
+			table[i].data = (char *)sn + (unsigned long)table[i].data;
+		else if (!net_eq(net, &init_net))
+			table[i].mode = 0444;
 		table[i].extra1 = (void *)&sdp_sysctl_range[i].min;
 		table[i].extra2 = (void *)&sdp_sysctl_range[i].max;
 	}

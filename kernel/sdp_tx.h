@@ -6,6 +6,7 @@
 #define _SDP_TX_H
 
 #include "sdp_conn.h"
+#include "sdp_mem.h"
 
 /**
  * sdp_tx_queue() - hand over a built Data message
@@ -83,6 +84,60 @@ void sdp_tx_set_alive(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout);
  */
 void sdp_tx_reap(struct sdp_conn *conn);
 
+/* Bytes that may be outstanding when memory is short for all: a message. */
+enum { SDP_TX_LEAST = 4096 };
+
+/**
+ * sdp_tx_limit() - bytes that may be outstanding
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes; less than was asked for when memory is short.
+ */
+static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
+{
+	u32 limit = READ_ONCE(conn->tx.limit);
+
+	return sdp_mem_is_over() ? min_t(u32, limit, SDP_TX_LEAST) : limit;
+}
+
+/* Buffers of the peer that are not worth asking for. */
+enum { SDP_TX_FEW = 2 * SDP_WIRE_CREDITS_MIN };
+
+/**
+ * sdp_tx_build() - a message is about to be made
+ * @conn: the connection; the caller has the socket lock
+ *
+ * Between this and sdp_tx_built() conn->snd_max may be taken at its word: the
+ * peer is not told meanwhile that we send nothing so long.
+ *
+ * Context: process.
+ */
+static inline void sdp_tx_build(struct sdp_conn *conn)
+{
+	WRITE_ONCE(conn->tx.building, true);
+	smp_mb();	/* before snd_max is read */
+}
+
+/**
+ * sdp_tx_built() - it is in the queue, or was given up
+ * @conn: as for sdp_tx_build()
+ *
+ * Context: process.
+ */
+static inline void sdp_tx_built(struct sdp_conn *conn)
+{
+	smp_store_release(&conn->tx.building, false);	/* it is in the queue */
+}
+
+/**
+ * sdp_tx_grown() - the peer's ring has grown: have it shrink when we are idle
+ * @conn: the connection, tx.lock held
+ *
+ * Context: process or softirq.
+ */
+void sdp_tx_grown(struct sdp_conn *conn);
+
 /**
  * sdp_tx_space() - bytes that a caller may still queue
  * @conn: the connection
@@ -93,7 +148,7 @@ void sdp_tx_reap(struct sdp_conn *conn);
 static inline u32 sdp_tx_space(const struct sdp_conn *conn)
 {
 	u32 used = READ_ONCE(conn->tx.outstanding);
-	u32 limit = READ_ONCE(conn->tx.limit);
+	u32 limit = sdp_tx_limit(conn);
 
 	return used < limit ? limit - used : 0;
 }
@@ -107,7 +162,7 @@ static inline u32 sdp_tx_space(const struct sdp_conn *conn)
  */
 static inline bool sdp_tx_writable(const struct sdp_conn *conn)
 {
-	return sdp_tx_space(conn) >= READ_ONCE(conn->tx.limit) / 3;
+	return sdp_tx_space(conn) >= sdp_tx_limit(conn) / 3;
 }
 
 /**

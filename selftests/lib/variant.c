@@ -201,6 +201,8 @@ static struct {
 	{ "enable", -1 }, { "fallback", -1 }, { "connect_timeout", -1 },
 	{ "max_conns", -1 }, { "max_conns_user", -1 }, { "learn", -1 },
 	{ "cache_timeout", -1 }, { "cache_max", -1 }, { "require_timeout", -1 },
+	{ "mem_pressure", -1 }, { "mem_max", -1 }, { "shrink_after", -1 },
+	{ "poll_usec", -1 },
 };
 
 static int tunable(const char *word, int flags)

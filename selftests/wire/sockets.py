@@ -107,8 +107,8 @@ class Agent:
         b = self.sockets[n].getsockopt(SOL_SDP, SDP_INFO, 256)
         names = ('transport', 'state', 'reason', 'mode_send', 'mode_recv', 'port_num', 'credits',
                  'id', 'snd_size', 'rcv_size', 'posted', 'peer_bufs', 'qpn', 'peer_qpn', 'inq',
-                 'outq', 'bytes_sent', 'bytes_received', 'msgs_sent', 'msgs_received')
-        return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIIIQQQQ', b)))
+                 'outq', 'bytes_sent', 'bytes_received', 'msgs_sent', 'msgs_received', 'mem')
+        return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIIIQQQQQ', b)))
 
     def send(self, n, size, seed=0, at=0):
         """As much of the pattern as there is room for."""

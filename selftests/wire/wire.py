@@ -43,7 +43,7 @@ BROKEN = {'proto_errors': 1, 'aborts': 1}
 
 COUNTED = ('connect accept connect_fail fallback reject_hello reject_path reject_listener '
            'reject_backlog reject_limit tcp_accept tcp_reset src_avail sendsm proto_errors resets '
-           'aborts device_gone no_buffer').split()
+           'aborts device_gone no_buffer shrinks').split()
 
 CASES = []
 
@@ -949,7 +949,7 @@ def buffered(t):
 def change_of_receive_buffers(t):
     """Refused by acknowledging the size that is used anyway (5.1)."""
     c, s = t.up()
-    for size in 65536, 1024, 0, 0xffffffff:
+    for size in 65536, 0x80000000, 0xffffffff:
         c.send(sdp.CH_RCV_BUF, size=size)
         assert c.expect(sdp.CH_RCV_BUF_ACK).size == wire.RCVSZ
     t.talk(c, s)
@@ -975,8 +975,101 @@ def receive_buffers_grow(t, asked, given):
     t.reads(s, b'x')
     c.snd_max = given - 16
     t.talk(c, s, 100000)
-    c.send(sdp.CH_RCV_BUF, size=4096)           # not smaller
+    t.kernel_closes(c, s)
+
+
+@case(('to what is asked', 8192, 8192), ('to the least', 4096, 4096), ('nonsense', 0, 4096),
+      accept=1)
+def receive_buffers_shrink(t, asked, given):
+    """When the peer has heard the answer, and what was posted has been used."""
+    c, s = t.up()
+    t.talk(c, s, 100000)
+    before = t.remote.info(s)
+    many = before['posted']
+    assert many >= 8 and before['rcv_size'] == wire.RCVSZ - 16, before
+    c.send(sdp.CH_RCV_BUF, size=asked)
     assert c.expect(sdp.CH_RCV_BUF_ACK).size == given
+    # Not heard yet, as far as the kernel knows: still as long as before.
+    c.send(sdp.DATA, payload=pattern(wire.RCVSZ - 16), ack=c.heard - 1)
+    t.reads(s, pattern(wire.RCVSZ - 16))
+    assert t.remote.info(s)['rcv_size'] == wire.RCVSZ - 16
+    c.send(sdp.DATA)
+    until('it shrinks', lambda: t.remote.info(s)['rcv_size'] == given - 16)
+    for _ in range(many):
+        while c.credits() < 3:
+            c.expect(sdp.DATA)
+        c.send(sdp.DATA)
+    until('few are posted', lambda: t.remote.info(s)['posted'] == 4)
+    after = t.remote.info(s)
+    assert before['mem'] - after['mem'] >= many * wire.RCVSZ - 4 * given, (before, after)
+    c.taken()
+    c.snd_max = given - 16
+    t.talk(c, s, 50000)
+    # And back again, as for a fresh connection.
+    c.send(sdp.CH_RCV_BUF, size=wire.RCVSZ)
+    t.talk(c, s, 100000)
+    assert sdp.CH_RCV_BUF_ACK in c.heard_mids
+    until('it grows', lambda: t.remote.info(s)['rcv_size'] == wire.RCVSZ - 16)
+    c.snd_max = wire.RCVSZ - 16
+    t.talk(c, s, 100000)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, resets=1)
+def longer_than_was_promised(t):
+    """Who asked for smaller buffers and sends as if he had not is cut off."""
+    c, s = t.up()
+    c.send(sdp.CH_RCV_BUF, size=4096)
+    assert c.expect(sdp.CH_RCV_BUF_ACK).size == 4096
+    for _ in range(t.remote.info(s)['posted'] + 1):
+        while c.credits() < 3:
+            c.expect(sdp.DATA)
+        c.send(sdp.DATA)
+    until('small ones are posted', lambda: t.remote.info(s)['mem'] < 24 * 1024)
+    c.send(sdp.DATA, payload=pattern(wire.RCVSZ - 16))
+    t.reset(c, s)
+
+
+@case(('given', 4096), ('less', 8192), ('refused', wire.RCVSZ), connect=1, shrinks=1)
+def asks_for_less_when_idle(t, answer):
+    t.sysctl('shrink_after', int(400 * FACTOR))
+    c, s = t.down(bufs=4)
+    t.sent(s, 3000)
+    c.expect_data(pattern(3000))
+    c.bufs = 20
+    c.send(sdp.DATA)
+    m = c.recv()
+    while m.mid != sdp.CH_RCV_BUF:
+        assert m.mid == sdp.DATA and not m.payload, m
+        m = c.recv()
+    assert m.size == 4096, m
+    c.bufs = 19
+    c.send(sdp.CH_RCV_BUF_ACK, size=answer)
+    if answer < wire.RCVSZ:
+        # What is posted for it is used up, as far as the credits go.
+        for n in range(17):
+            m = c.recv()
+            assert m.mid == sdp.DATA and not m.payload, m
+        t.quiet(c, seconds=0.2)
+        c.bufs = 4
+        c.send(sdp.DATA)
+        for n in range(2):
+            m = c.recv()
+            assert m.mid == sdp.DATA and not m.payload, m
+    # It is over, or will not be had: it does not ask again.
+    t.quiet(c, seconds=1.5)
+    assert c.heard_mids.count(sdp.CH_RCV_BUF) == 1
+    c.bufs = 32
+    c.send(sdp.DATA)
+    until('it is told', lambda: t.remote.info(s)['peer_bufs'] == 32)
+    t.sent(s, wire.RCVSZ - 16)
+    m = c.recv()
+    while not m.payload:
+        assert m.mid == sdp.DATA, m
+        m = c.recv()
+    assert len(m.payload) == min(answer, wire.RCVSZ) - 16, len(m.payload)
+    if len(m.payload) < wire.RCVSZ - 16:
+        c.expect_data(pattern(wire.RCVSZ - 16)[len(m.payload):])
     t.kernel_closes(c, s)
 
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory of all connections.
+ *
+ * Receive buffers and messages of all connections are counted together, as
+ * TCP's are in tcp_mem, and for the same reason: each connection alone may stay
+ * within SO_RCVBUF and SO_SNDBUF, and ten thousand of them still take all there
+ * is.  Two limits.  Above the first nobody grows.  Above the second everybody
+ * gives back what he can go on without: a ring shrinks to the few buffers that
+ * the credit rules need as its buffers come back, a sender has one small
+ * message under way at a time, and new connections are refused, or fall back to
+ * TCP.  What is open goes on, slowly: nothing is ended for lack of memory.
+ *
+ * A limit on memory is a limit of the machine, so it is not a namespace's.
+ *
+ * Beside this every buffer is charged to the memory cgroup of the process that
+ * has the socket (sdp_conn_set_payer()), also when a worker makes it.
+ */
+#include <linux/mm.h>
+#include "sdp_mem.h"
+
+struct sdp_mem_limits sdp_mem_limits __read_mostly;
+struct percpu_counter sdp_mem_used;
+
+/* Of the memory that is not the kernel's own, as tcp_mem. */
+enum { SDP_MEM_PART = 8 };
+
+u64 sdp_mem_kib(void)
+{
+	return percpu_counter_sum_positive(&sdp_mem_used) / 1024;
+}
+
+int __init sdp_mem_init(void)
+{
+	u64 kib = nr_free_buffer_pages() / SDP_MEM_PART * (PAGE_SIZE / 1024);
+
+	kib = clamp_t(u64, kib, 1024, INT_MAX);
+	sdp_mem_limits.mem_max = kib;
+	sdp_mem_limits.mem_pressure = kib / 4 * 3;
+	return percpu_counter_init(&sdp_mem_used, 0, GFP_KERNEL);
+}
+
+void sdp_mem_exit(void)
+{
+	WARN_ON_ONCE(percpu_counter_sum(&sdp_mem_used));
+	percpu_counter_destroy(&sdp_mem_used);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The memory of all connections: how much there is, may be, and who pays.
+ */
+#ifndef _SDP_MEM_H
+#define _SDP_MEM_H
+
+#include <linux/memcontrol.h>
+#include <linux/percpu_counter.h>
+#include <linux/sched/mm.h>
+
+/*
+ * X(field, help); the sysctl is net.sdp.<field>, in KiB, of the whole machine:
+ * other namespaces than the first can only read it.
+ */
+#define SDP_MEM_LIMITS(X) \
+	X(mem_pressure,	"KiB of buffers and messages from which on receive buffers do not grow") \
+	X(mem_max,	"KiB from which on they shrink, senders wait, and connections are refused")
+
+struct sdp_mem_limits {
+#define SDP_MEM_FIELD(field, help) unsigned int field;
+	SDP_MEM_LIMITS(SDP_MEM_FIELD)
+#undef SDP_MEM_FIELD
+};
+
+/* Set by sysctl: read it with READ_ONCE(). */
+extern struct sdp_mem_limits sdp_mem_limits;
+
+extern struct percpu_counter sdp_mem_used;	/* bytes */
+
+/* Bytes that a processor may keep to itself before it tells the others. */
+enum { SDP_MEM_BATCH = 64 * 1024 };
+
+/**
+ * sdp_mem_add() - memory was taken or given back
+ * @bytes: how much; negative: given back
+ *
+ * Context: any but hard interrupt.
+ */
+static inline void sdp_mem_add(s64 bytes)
+{
+	percpu_counter_add_batch(&sdp_mem_used, bytes, SDP_MEM_BATCH);
+}
+
+/* Is more in use than @kib?  Right to SDP_MEM_BATCH for each processor. */
+static inline bool sdp_mem_above(unsigned int kib)
+{
+	return unlikely(percpu_counter_read(&sdp_mem_used) > (s64)kib * 1024);
+}
+
+/**
+ * sdp_mem_is_short() - should nobody take more than he has?
+ *
+ * Context: any.
+ * Return: true above net.sdp.mem_pressure, or net.sdp.mem_max if that is less.
+ */
+static inline bool sdp_mem_is_short(void)
+{
+	return sdp_mem_above(min(READ_ONCE(sdp_mem_limits.mem_pressure),
+				 READ_ONCE(sdp_mem_limits.mem_max)));
+}
+
+/**
+ * sdp_mem_is_over() - should everybody give back what he can do without?
+ *
+ * Context: any.
+ * Return: true above net.sdp.mem_max.
+ */
+static inline bool sdp_mem_is_over(void)
+{
+	return sdp_mem_above(READ_ONCE(sdp_mem_limits.mem_max));
+}
+
+/**
+ * sdp_mem_kib() - how much is in use
+ *
+ * Context: process or softirq; sums over all processors.
+ * Return: KiB.
+ */
+u64 sdp_mem_kib(void);
+
+/**
+ * sdp_mem_init() - make the counter, set the limits by the machine's memory
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int sdp_mem_init(void);
+
+/**
+ * sdp_mem_exit() - undo sdp_mem_init(); all has been given back
+ *
+ * Context: process.
+ */
+void sdp_mem_exit(void);
+
+#endif

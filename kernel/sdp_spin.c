@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Polling before sleeping.
+ *
+ * Who waits for a message that is a few microseconds away loses more by going
+ * to sleep than the wait would have cost.  So a caller first polls, as KVM
+ * polls for a processor that halts, and by the same rules: only while his own
+ * processor has nothing else to run, and only as long as that has paid.  How
+ * long is learned, not by polling in vain but by sleeping: a sleep that ended
+ * within net.sdp.poll_usec would have been worth polling for, and the time
+ * grows; one that lasted longer would not, and it shrinks to nothing.  A
+ * connection that is spoken to now and then never polls.
+ *
+ * With one processor it is never worth while: whoever is to answer, and the
+ * device if it is made of software, needs the one we are on.
+ *
+ * SO_BUSY_POLL is a wish, not a guess: then each wait polls for that time.
+ */
+#include <linux/cpumask.h>
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
+#include "sdp_rx.h"
+#include "sdp_spin.h"
+
+/* The first time that is polled, when sleeps have become short; nanoseconds. */
+enum { SDP_SPIN_START = 10 * NSEC_PER_USEC };
+
+static bool sdp_spin(struct sdp_conn *conn, const wait_queue_entry_t *wait,
+		     u64 end)
+{
+	do {
+		if (READ_ONCE(wait->flags) & WQ_FLAG_WOKEN || sdp_rx_look(conn))
+			return true;
+		if (signal_pending(current) || need_resched() ||
+		    !single_task_running())
+			return false;
+		cpu_relax();
+	} while (ktime_get_ns() < end);
+	return false;
+}
+
+/* A wait took @slept of at most @max that are worth polling, in nanoseconds. */
+static void sdp_spin_learn(struct sdp_conn *conn, u64 slept, u32 max)
+{
+	u32 now = READ_ONCE(conn->spin_ns);
+
+	if (slept > max)
+		now = now / 2 < SDP_SPIN_START ? 0 : now / 2;
+	else if (slept > now)
+		now = max_t(u32, now * 2, SDP_SPIN_START);
+	WRITE_ONCE(conn->spin_ns, min(now, max));
+}
+
+long sdp_spin_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
+		    unsigned int asked)
+{
+	u32 max = asked ?: READ_ONCE(conn->sn->poll_usec);
+	u32 window;
+	u64 began;
+	bool hit;
+
+	if (!max || (!asked && num_online_cpus() == 1))
+		return wait_woken(wait, TASK_INTERRUPTIBLE, timeo);
+	max = min_t(u32, max, SDP_SPIN_MAX_USEC) * NSEC_PER_USEC;
+	window = asked ? max : min(READ_ONCE(conn->spin_ns), max);
+	began = ktime_get_ns();
+	if (window) {
+		hit = sdp_spin(conn, wait, began + window);
+		sdp_count(conn->sn, hit ? SDP_CNT_POLL_HIT : SDP_CNT_POLL_MISS, 1);
+		/* Who was woken meanwhile takes note of it without sleeping. */
+		if (hit && !(READ_ONCE(wait->flags) & WQ_FLAG_WOKEN))
+			return timeo;
+	}
+	timeo = wait_woken(wait, TASK_INTERRUPTIBLE, timeo);
+	if (!asked)
+		sdp_spin_learn(conn, ktime_get_ns() - began, max);
+	return timeo;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory: rings that shrink again, limits of all, and who is charged for it. */
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <linux/userfaultfd.h>
+
+#include "lib/variant.h"
+
+enum {
+	IDLE	= 24 * 1024,		/* an idle connection's, at the most */
+	STREAM	= 1 << 20,
+};
+
+static unsigned long long mem_of(int fd)
+{
+	struct sdp_info info;
+
+	return sdp_info(fd, &info) < 0 ? 0 : info.sdpi_mem;
+}
+
+/* From one end to the other, faster than it is read: rings grow. */
+static int stream_(int from, int to, unsigned long long pos)
+{
+	struct task t = { .run = task_send_all, .fd = from, .len = STREAM };
+
+	(void)pos;
+	task_start(&t);
+	recv_pattern(to, STREAM, 1, 0);
+	EQ(STREAM, task_join(&t));
+	EVENTUALLY(0, outq(from));
+	return 0;
+}
+
+#define stream(from, to)	CALL(stream_(from, to, 0))
+
+/* Back at what a fresh connection has. */
+static int shrunk_(int fd)
+{
+	long long end = ktap_now() + ktap_ms(10000);
+	struct sdp_info i;
+
+	for (;;) {
+		OK(sdp_info(fd, &i));
+		if (i.sdpi_mem <= IDLE)
+			return 0;
+		if (ktap_now() > end)
+			FAIL("%llu bytes held after 10 s: %u of %u posted, %u out, %u to read",
+			     i.sdpi_mem, i.sdpi_posted, i.sdpi_rcv_size,
+			     i.sdpi_outq, i.sdpi_inq);
+		usleep(1000);
+	}
+}
+
+#define shrunk(fd)	CALL(shrunk_(fd))
+
+/*
+ * Both rings grow, and are back at what a fresh connection has when nothing
+ * was said for a while, while somebody waits for it, and again.
+ */
+TEST_ON(memory_shrinks, ON_SDP)
+{
+	char text[8];
+	struct pair p;
+	int i;
+
+	sysctl("shrink_after", ktap_ms(500));
+	pair_open(&p);
+	for (i = 0; i < 3; i++) {
+		struct task t = { .run = task_recv, .fd = p.s, .buf = text, .len = 5 };
+
+		stream(p.c, p.s);
+		CHECK(mem_of(p.s) > 2 * IDLE);
+		stream(p.s, p.c);
+		CHECK(mem_of(p.c) > 2 * IDLE);
+		task_start(&t);
+		shrunk(p.s);
+		shrunk(p.c);
+		send_text(p.c, "still");
+		EQ(5, task_join(&t));
+		EQ(0, memcmp(text, "still", 5));
+	}
+}
+
+/* It is asked once and not again: an idle connection has nothing to do. */
+TEST_ON(memory_shrinks_once, ON_SDP)
+{
+	unsigned long long asked = counter("shrinks");
+	long long said;
+	struct pair p;
+
+	sysctl("shrink_after", ktap_ms(50));
+	pair_open(&p);
+	stream(p.c, p.s);
+	shrunk(p.s);
+	EQ(asked + 1, counter("shrinks"));
+	/* What was used up is told, and that too; then it is still. */
+	sleep_ms(ktap_ms(200));
+	said = messages_sent(p.c) + messages_sent(p.s);
+	sleep_ms(ktap_ms(400));
+	EQ(said, messages_sent(p.c) + messages_sent(p.s));
+	EQ(asked + 1, counter("shrinks"));
+}
+
+/* Senders who find the ring small, or shrinking, lose nothing. */
+TEST_ON(memory_shrinks_meanwhile, ON_SDP)
+{
+	struct pair p;
+	int i, pos = 0;
+
+	sysctl("shrink_after", 1);
+	pair_open(&p);
+	for (i = 0; i < 60; i++) {
+		int len = 1 + i * 7919 % 60000;
+
+		struct task t = { .run = task_send_all, .fd = p.c, .len = len };
+
+		task_start(&t);
+		recv_pattern(p.s, len, 1, 0);
+		EQ(len, task_join(&t));
+		send_pattern(p.s, 1000, 2, pos);
+		recv_pattern(p.c, 1000, 2, pos);
+		pos += 1000;
+		sleep_ms(i % 7);
+	}
+}
+
+/*
+ * A sender who is kept in the middle of copying has been told how long his
+ * message may be: the peer is not asked for less meanwhile.
+ */
+TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_copy copy = {};
+	unsigned long long asked;
+	size_t len = 64 * 1024;
+	struct task t = { .run = task_send };
+	char *there, *page;
+	struct pair p;
+	int fd;
+
+	sysctl("shrink_after", ktap_ms(300));
+	pair_open(&p);
+	stream(p.c, p.s);
+	there = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = malloc(len);
+	CHECK(there != MAP_FAILED && page);
+	pattern_fill(page, len, 1, 0);
+	fd = OK(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK));
+	OK(ioctl(fd, UFFDIO_API, &api));
+	reg.range.start = (unsigned long)there;
+	reg.range.len = len;
+	OK(ioctl(fd, UFFDIO_REGISTER, &reg));
+	t.fd = p.c;
+	t.buf = there;
+	t.len = len;
+	task_start(&t);
+	await(fd, POLLIN);
+	asked = counter("shrinks");
+	sleep_ms(ktap_ms(900));
+	EQ(asked, counter("shrinks"));
+	copy.dst = reg.range.start;
+	copy.src = (unsigned long)page;
+	copy.len = len;
+	OK(ioctl(fd, UFFDIO_COPY, &copy));
+	recv_pattern(p.s, len, 1, 0);
+	EQ(len, task_join(&t));
+	shrunk(p.s);
+	EQ(asked + 1, counter("shrinks"));
+}
+
+TEST_ON(memory_kept, ON_SDP)
+{
+	unsigned long long asked = counter("shrinks");
+	struct pair p;
+
+	sysctl("shrink_after", 0);
+	pair_open(&p);
+	stream(p.c, p.s);
+	sleep_ms(ktap_ms(300));
+	CHECK(mem_of(p.s) > 2 * IDLE);
+	EQ(asked, counter("shrinks"));
+}
+
+/* Under pressure nobody grows, and all goes on. */
+TEST_ON(memory_pressure, ON_SDP)
+{
+	struct pair p, other;
+
+	/* So that it is seen by all processors. */
+	pair_open(&other);
+	fill(other.c, 1);
+	sysctl("mem_pressure", 0);
+	pair_open(&p);
+	stream(p.c, p.s);
+	CHECK(mem_of(p.s) <= IDLE);
+	stream(p.s, p.c);
+	CHECK(mem_of(p.c) <= IDLE);
+}
+
+/*
+ * Above the limit what is open gives back and goes on; what is new is refused,
+ * or goes by TCP.
+ */
+TEST_ON(memory_limit, ON_SDP)
+{
+	unsigned long long limited = counter("fallback_limit");
+	struct pair p, other;
+	union addr a;
+	int c, l;
+
+	pair_open(&p);
+	stream(p.c, p.s);
+	CHECK(mem_of(p.s) > 2 * IDLE);
+	pair_open(&other);
+	fill(other.c, 1);
+	sysctl("mem_max", 0);
+	stream(p.c, p.s);
+	CHECK(mem_of(p.s) <= 4 * 16 * 1024 + IDLE);
+	stream(p.s, p.c);
+	CHECK(mem_of(p.c) <= IDLE);
+	fill(p.c, 1);
+	CHECK(outq(p.c) <= 4096 + 64);
+	l = listener(&a, 4);
+	c = sock();
+	if (variant->door == DOOR3) {
+		OK(connect_to(c, &a));
+		EQ(-1, transport(c));
+		EQ(limited + 1, counter("fallback_limit"));
+	} else {
+		FAILS(ENOMEM, connect_to(c, &a));
+	}
+	sysctl("mem_max", 1 << 20);
+	c = sock();
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	close(l);
+}
+
+/* The buffers of all are counted, and given back. */
+TEST_ON(memory_counted, ON_SDP)
+{
+	unsigned long long before, held;
+	struct pair p;
+
+	/* Those of the cases before have gone. */
+	EVENTUALLY(0, counter("conns"));
+	before = counter("mem_kib");
+	pair_open(&p);
+	held = fill(p.c, 1) / 1024;
+	CHECK(held > 100);
+	EVENTUALLY(true, counter("mem_kib") >= before + held);
+	EQ(held * 1024, recv(p.s, malloc(held * 1024), held * 1024, MSG_WAITALL));
+	close(p.c);
+	close(p.s);
+	EVENTUALLY(true, counter("mem_kib") <= before);
+}
+
+/* ------------------------------------------------------------ memory cgroup */
+
+static char group[64];
+
+static void put(const char *dir, const char *file, const char *text)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	fd = OK(open(path, O_WRONLY));
+	EQ(strlen(text), write(fd, text, strlen(text)));
+	close(fd);
+}
+
+static long long charged(void)
+{
+	char path[128], text[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/memory.current", group);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return -1;
+	close(fd);
+	return atoll(text);
+}
+
+/*
+ * Somebody in a memory cgroup does not read.  What arrives for him, by whatever
+ * worker, is his; as with TCP.
+ */
+TEST(memory_cgroup)
+{
+	enum { CONNS = 32 };
+	char root[] = "/tmp/cgroup.XXXXXX", byte = 0, pid_text[16];
+	int go[2], ready[2], l, c[CONNS], i;
+	long long before, sent = 0;
+	union addr a;
+	pid_t pid;
+
+	OK(unshare(CLONE_NEWNS));
+	OK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	CHECK(mkdtemp(root));
+	OK(mount("cgroup2", root, "cgroup2", 0, NULL));
+	put(root, "cgroup.subtree_control", "+memory");
+	snprintf(group, sizeof(group), "%s/sdp", root);
+	OK(mkdir(group, 0700));
+	OK(pipe(go));
+	OK(pipe(ready));
+	l = listener(&a, CONNS);
+	pid = OK(fork());
+	if (!pid) {
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
+		for (i = 0; i < CONNS; i++)
+			if (accept(l, NULL, NULL) < 0)
+				_exit(1);
+		if (write(ready[1], &byte, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	put(group, "cgroup.procs", pid_text);
+	EQ(1, write(go[1], &byte, 1));
+	for (i = 0; i < CONNS; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], &a));
+	}
+	EQ(1, read(ready[0], &byte, 1));
+	before = charged();
+	CHECK(before >= 0);
+	for (i = 0; i < CONNS; i++)
+		sent += fill(c[i], 1);
+	/* A part is still the sender's; processors keep some to themselves. */
+	EVENTUALLY(true, charged() >= before + CONNS * 64 * 1024);
+	CHECK(sent >= charged() - before);
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	for (i = 0; i < CONNS; i++)
+		close(c[i]);
+	close(l);
+	EVENTUALLY(0, rmdir(group));
+	OK(umount(root));
+	OK(rmdir(root));
+}

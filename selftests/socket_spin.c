@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Polling before sleeping: only where it pays, or where it was asked for. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "lib/variant.h"
+
+/* The other end answers each byte with the same. */
+static void task_echo(struct task *t)
+{
+	char byte;
+
+	while ((t->ret = recv(t->fd, &byte, 1, 0)) == 1)
+		if (send(t->fd, &byte, 1, MSG_NOSIGNAL) != 1)
+			break;
+}
+
+static int ping_pong_(const struct pair *p, int rounds)
+{
+	struct task t = { .run = task_echo, .fd = p->s };
+	char byte = 1;
+
+	task_start(&t);
+	while (rounds--) {
+		EQ(1, send(p->c, &byte, 1, MSG_NOSIGNAL));
+		EQ(1, recv(p->c, &byte, 1, 0));
+	}
+	OK(shutdown(p->c, SHUT_WR));
+	EQ(0, task_join(&t));
+	return 0;
+}
+
+#define ping_pong(p, n)	CALL(ping_pong_(p, n))
+
+/* A byte for who has waited for it. */
+static int late_byte_(const struct pair *p)
+{
+	char byte = 1;
+	struct task t = { .run = task_recv, .fd = p->s, .buf = &byte, .len = 1 };
+
+	task_start(&t);
+	sleep_ms(15);
+	EQ(1, send(p->c, &byte, 1, MSG_NOSIGNAL));
+	EQ(1, task_join(&t));
+	return 0;
+}
+
+#define late_byte(p)	CALL(late_byte_(p))
+
+/* Answers that come at once are polled for; with one processor, never. */
+TEST_ON(poll_learned, ON_SDP)
+{
+	unsigned long long hits = counter("poll_hit"), misses = counter("poll_miss");
+	struct pair p;
+
+	sysctl("poll_usec", 10000);
+	pair_open(&p);
+	ping_pong(&p, 500);
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		CHECK(counter("poll_hit") > hits + 10);
+	else
+		EQ(hits + misses, counter("poll_hit") + counter("poll_miss"));
+}
+
+/* Who waits for long polls less and less, and not at all then. */
+TEST_ON(poll_unlearned, ON_SDP)
+{
+	unsigned long long tries;
+	struct pair p;
+	int i;
+
+	sysctl("poll_usec", 10000);
+	pair_open(&p);
+	for (i = 0; i < 15; i++)
+		late_byte(&p);
+	tries = counter("poll_hit") + counter("poll_miss");
+	for (i = 0; i < 5; i++)
+		late_byte(&p);
+	EQ(tries, counter("poll_hit") + counter("poll_miss"));
+}
+
+TEST_ON(poll_never, ON_SDP)
+{
+	unsigned long long tries = counter("poll_hit") + counter("poll_miss");
+	struct pair p;
+
+	sysctl("poll_usec", 0);
+	pair_open(&p);
+	ping_pong(&p, 100);
+	EQ(tries, counter("poll_hit") + counter("poll_miss"));
+}
+
+/* SO_BUSY_POLL is kept, and each wait polls, whatever has been learned. */
+TEST(poll_asked)
+{
+	unsigned long long misses;
+	struct pair p;
+	int i;
+
+	if (on_sdp())
+		sysctl("poll_usec", 0);
+	pair_open(&p);
+	OK(set_int(p.s, SOL_SOCKET, SO_BUSY_POLL, 200));
+	EQ(200, get_int(p.s, SOL_SOCKET, SO_BUSY_POLL));
+	misses = on_sdp() ? counter("poll_miss") : 0;
+	for (i = 0; i < 5; i++)
+		late_byte(&p);
+	if (on_sdp())
+		CHECK(counter("poll_miss") >= misses + 5);
+	OK(set_int(p.s, SOL_SOCKET, SO_BUSY_POLL, 0));
+	misses = on_sdp() ? counter("poll_miss") : 0;
+	for (i = 0; i < 5; i++)
+		late_byte(&p);
+	if (on_sdp())
+		EQ(misses, counter("poll_miss"));
+}
