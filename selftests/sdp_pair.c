@@ -1,357 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two hosts: each case has its client's and its server's side here, side by
- * side; they meet at barriers over a TCP connection of their own.
+ * Two hosts: opening and closing, dying, transfers, many connections.
  *
  *	h2: sdp_pair --server
  *	h1: sdp_pair [-l] [-t CASE]... [-v VARIANT]...
  *	h1: sdp_pair --quit			(ends the server)
  *
- * The client's process prints the results of both sides.  For each case it
- * opens one control connection and names the case; the server runs its side in
- * a child with the same time limit.  Lines on the control connection:
- *
- *	case NAME VARIANT	client: what follows
- *	. WORD			both: a barrier, or a value for the other side
- *	> TEXT			server: a line of diagnosis
- *	end STATUS		server: its side is over, with a KTAP status
- *
  * SDP_HOST tells which host this is (h1 or h2), SDP_PAIR_PORT another control
  * port, SDP_PAIR_SERVER another address of the server.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "lib/variant.h"
-
-/* ------------------------------------------------------------ the two sides */
-
-struct pair_case {
-	const char *name;
-	void (*client)(void);
-	void (*server)(void);
-	int limit;
-	struct pair_case *next;
-};
-
-static struct pair_case *cases;
-
-static void run_client(const char *name);
-
-#define PAIR(name)			PAIR_ON(name, ~0u)
-#define PAIR_ON(name, variants)		PAIR_LIMIT(name, variants, 30)
-#define PAIR_LIMIT(case_name, variants, seconds)			\
-static void case_name##_client(void);					\
-static void case_name##_server(void);					\
-static __attribute__((constructor)) void pair_add_##case_name(void)	\
-{									\
-	static struct pair_case c = {					\
-		.name = #case_name, .limit = seconds,			\
-		.client = case_name##_client,				\
-		.server = case_name##_server,				\
-	};								\
-									\
-	c.next = cases;							\
-	cases = &c;							\
-}									\
-									\
-TEST_LIMIT(case_name, variants, seconds)				\
-{									\
-	run_client(#case_name);						\
-}
-
-static const struct pair_case *find_case(const char *name)
-{
-	const struct pair_case *c;
-
-	for (c = cases; c; c = c->next)
-		if (!strcmp(c->name, name))
-			break;
-	return c;
-}
-
-/* -------------------------------------------------------- control connection */
-
-static int ctl = -1;
-static bool is_server;
-
-static void control_addr(union addr *a)
-{
-	const char *ip = getenv("SDP_PAIR_SERVER"), *port = getenv("SDP_PAIR_PORT");
-
-	addr_set(a, AF_INET, ip ?: host_addr(AF_INET, "h2"), port ? atoi(port) : 9797);
-}
-
-static void __attribute__((format(printf, 1, 2))) tell(const char *fmt, ...)
-{
-	char line[1024];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
-	va_end(ap);
-	line[n++] = '\n';
-	if (send(ctl, line, n, MSG_NOSIGNAL) != n)
-		FAIL("control connection: %s", ktap_errno(errno));
-}
-
-/* One line without its end; false at the end of the stream. */
-static bool hear(char *line, size_t size)
-{
-	size_t n = 0;
-	char c;
-
-	while (recv(ctl, &c, 1, 0) == 1) {
-		if (c == '\n') {
-			line[n] = '\0';
-			return true;
-		}
-		if (n < size - 1)
-			line[n++] = c;
-	}
-	line[n] = '\0';
-	return false;
-}
-
-/* The next word of the other side, whatever comes between. */
-static void next_word(char *line, size_t size)
-{
-	for (;;) {
-		if (!hear(line, size))
-			FAIL("the %s is gone", is_server ? "client" : "server");
-		if (line[0] == '.') {
-			memmove(line, line + 2, strlen(line) - 1);
-			return;
-		}
-		if (line[0] == '>')
-			ktap_note("server: %s", line + 2);
-		else
-			FAIL("the server's side is over (%s)", line);
-	}
-}
-
-/* Both sides come to the same point. */
-static int meet_(const char *word)
-{
-	char line[256];
-
-	tell(". %s", word);
-	next_word(line, sizeof(line));
-	if (strcmp(line, word))
-		FAIL("barrier: this side is at \"%s\", the other at \"%s\"", word, line);
-	return 0;
-}
-
-#define meet(word) CALL(meet_(word))
-
-static void tell_number(long long n)
-{
-	tell(". %lld", n);
-}
-
-static long long hear_number(void)
-{
-	char line[256];
-
-	next_word(line, sizeof(line));
-	return atoll(line);
-}
-
-/* A failed client hears what the server has to say, then ends it. */
-static void client_failed(void)
-{
-	struct pollfd p = { .fd = ctl, .events = POLLIN };
-	char line[1024];
-
-	shutdown(ctl, SHUT_WR);
-	while (poll(&p, 1, ktap_ms(3000)) == 1 && hear(line, sizeof(line)))
-		if (line[0] == '>')
-			ktap_note("server: %s", line + 2);
-}
-
-static int control_connect(void)
-{
-	long long end = ktap_now() + ktap_ms(20000);
-	union addr a;
-	int fd;
-
-	control_addr(&a);
-	for (;;) {
-		fd = OK(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-		if (!connect_to(fd, &a))
-			return fd;
-		if (ktap_now() > end)
-			FAIL("no control connection to %s: %s (sdp_pair --server is to run there)",
-			     addr_text(&a), ktap_errno(errno));
-		close(fd);
-		usleep(20000);
-	}
-}
-
-static void run_client(const char *name)
-{
-	char line[1024];
-
-	ctl = control_connect();
-	ktap_on_fail = client_failed;
-	tell("case %s %s", name, variant_name());
-	find_case(name)->client();
-	for (;;) {
-		if (!hear(line, sizeof(line)))
-			FAIL("the server is gone");
-		if (line[0] == '>')
-			ktap_note("server: %s", line + 2);
-		else if (!strcmp(line, "end 0"))
-			return;
-		else if (line[0] != '.')
-			FAIL("the server's side failed (%s)", line);
-	}
-}
-
-/* A client that is gone ends the server's side of the case. */
-static void *watch_client(void *arg)
-{
-	struct pollfd p = { .fd = ctl, .events = POLLRDHUP };
-
-	while (poll(&p, 1, -1) != 1)
-		;
-	_exit(KTAP_FAIL);
-	return arg;
-}
-
-static void server_side(void *arg)
-{
-	const struct pair_case *c = arg;
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, watch_client, NULL);
-	c->server();
-}
-
-/* The server's end of one control connection. */
-static int serve(void)
-{
-	char line[1024], name[64], word[64];
-	const struct pair_case *c;
-	int log, out, status, v;
-	FILE *f;
-
-	if (!hear(line, sizeof(line)))
-		return 0;
-	if (!strcmp(line, "quit"))
-		return 1;
-	if (sscanf(line, "case %63s %63s", name, word) != 2)
-		return 0;
-	c = find_case(name);
-	v = variant_by_name(word);
-	if (!c || v < 0) {
-		tell("> no such case here: %s", line);
-		tell("end %d", KTAP_FAIL);
-		return 0;
-	}
-	variant_choose(v);
-	/* What the child prints is the client's to print. */
-	log = OK(memfd_create("log", MFD_CLOEXEC));
-	out = OK(dup(STDOUT_FILENO));
-	OK(dup2(log, STDOUT_FILENO));
-	status = ktap_child(server_side, (void *)c, c->limit);
-	OK(dup2(out, STDOUT_FILENO));
-	lseek(log, 0, SEEK_SET);
-	f = fdopen(log, "r");
-	while (fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		tell("> %s", line[0] == '#' ? line + 2 : line);
-	}
-	tell("end %d", status);
-	return 0;
-}
-
-static int server_main(void)
-{
-	struct pollfd p = { .events = POLLIN };
-	union addr a;
-	int l, status;
-	pid_t pid;
-
-	is_server = true;
-	control_addr(&a);
-	l = OK(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
-	OK(bind_to(l, &a));
-	OK(listen(l, 8));
-	p.fd = l;
-	/* Nobody comes any more: the client has died. */
-	while (poll(&p, 1, ktap_ms(180000)) == 1) {
-		ctl = OK(accept4(l, NULL, NULL, SOCK_CLOEXEC));
-		pid = OK(fork());
-		if (!pid)
-			_exit(serve());
-		close(ctl);
-		waitpid(pid, &status, 0);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
-			return 0;
-	}
-	fputs("sdp_pair: no client for three minutes\n", stderr);
-	return 1;
-}
-
-/* -------------------------------------------------------------- for the cases */
-
-/* The server's listener; the client is told its port. */
-static int serve_port(int backlog)
-{
-	union addr a;
-	int l = listener(&a, backlog);
-
-	tell_number(addr_port(&a));
-	return l;
-}
-
-static void server_addr(union addr *a)
-{
-	addr_set(a, variant->family, host_addr(variant->family, "h2"), hear_number());
-}
-
-static int connect_client_(const union addr *a)
-{
-	int c = sock();
-
-	OK(connect_to(c, a));
-	must_be_sdp(c);
-	return c;
-}
-
-#define connect_client(a) CALL(connect_client_(a))
-
-static int open_client_(void)
-{
-	union addr a;
-
-	server_addr(&a);
-	return connect_client(&a);
-}
-
-/* A connection between the two, for cases that are about something else. */
-#define open_client() CALL(open_client_())
-#define open_server() ({ int l = serve_port(8), s = accept_one(l); close(l); s; })
-
-static void linger(int fd, int seconds)
-{
-	struct linger l = { .l_onoff = 1, .l_linger = seconds };
-
-	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
-}
-
-#define arrived(fd, n) EVENTUALLY(n, inq(fd))
+#include "lib/pair.h"
 
 /* ------------------------------------------------------------------ the cases */
 
@@ -839,7 +503,7 @@ static void backlog_full_server(void)
 {
 	int l = serve_port(3), s[16], n = 0, i, want = -1;
 	struct pollfd p[2] = {
-		{ .fd = l, .events = POLLIN }, { .fd = ctl, .events = POLLIN },
+		{ .fd = l, .events = POLLIN }, { .fd = pair_control, .events = POLLIN },
 	};
 	char x;
 
@@ -1070,7 +734,6 @@ static void accepted_once_server(void)
 	meet("no more");
 }
 
-/* The server goes away with its connections and comes back on its port. */
 /* Nobody has the address: the neighbour's silence is an unreachable host. */
 PAIR_LIMIT(no_such_host, ~0u, 60)
 
@@ -1087,6 +750,7 @@ static void no_such_host_server(void)
 {
 }
 
+/* The server goes away with its connections and comes back on its port. */
 PAIR(server_restart)
 
 static void server_restart_client(void)
@@ -1322,21 +986,7 @@ static void tcp_client_server(void)
 	accept_one(l);
 }
 
-/* ----------------------------------------------------------------------- main */
-
 int main(int argc, char **argv)
 {
-	int ret;
-
-	if (argc == 2 && !strcmp(argv[1], "--server"))
-		return server_main();
-	if (argc == 2 && !strcmp(argv[1], "--quit")) {
-		ctl = control_connect();
-		tell("quit");
-		return 0;
-	}
-	variant_init();
-	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, variant_choose);
-	variant_exit();
-	return ret;
+	return pair_main(argc, argv);
 }
