@@ -429,32 +429,15 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
-	if (!ssk || READ_ONCE(ssk->mode) != SDP_SK_CONNECTED) {
+	/* As with TCP, SPLICE_F_NONBLOCK is about the pipe alone; and what is
+	 * asked while connecting waits, as sdp_recvmsg() does.
+	 */
+	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
+		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))
+		ret = copy_splice_read(sock->file, pos, pipe, len, flags);
+	else
 		ret = SDP_TCP_CALL(sk, splice_read, sock, pos, pipe, len,
 				   flags);
-	} else if (flags & SPLICE_F_NONBLOCK) {
-		/* The copying splice knows only the file's own flag. */
-		struct sdp_conn *conn;
-		int err;
-
-		conn = sdp_sock_begin(sk, ssk, 0, &err);
-		ret = err;
-		if (conn) {
-			sdp_rx_poll(conn);
-			if (!READ_ONCE(conn->rx.inq))
-				ret = sdp_sock_nothing(sk, ssk, conn, 0);
-			if (ret == -EINPROGRESS)
-				ret = -EAGAIN;
-		}
-		release_sock(sk);
-		if (conn && READ_ONCE(conn->rx.inq))
-			ret = copy_splice_read(sock->file, pos, pipe, len,
-					       flags);
-		if (conn)
-			sdp_sock_end(conn);
-	} else {
-		ret = copy_splice_read(sock->file, pos, pipe, len, flags);
-	}
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return ret;

@@ -500,3 +500,31 @@ TEST(connect_early_calls)
 	EQ(4, task_join(&t));
 	must_be_sdp(c);
 }
+
+static void task_splice(struct task *t)
+{
+	t->ret = splice(t->fd, NULL, t->flags, NULL, 100, 0);
+}
+
+/* As does splice(); nobody is let in before the two who fill the backlog. */
+TEST(connect_early_splice)
+{
+	union addr a;
+	struct task t = { .run = task_splice, .fd = sock() };
+	int l = listener(&a, 1), s = -1, fds[2], i;
+
+	OK(pipe(fds));
+	for (i = 0; i < 2; i++)
+		OK(connect_to(sock(), &a));
+	nonblock(t.fd, true);
+	FAILS(EINPROGRESS, connect_to(t.fd, &a));
+	nonblock(t.fd, false);
+	t.flags = fds[1];
+	task_start(&t);
+	CHECK(!t.done);
+	for (i = 0; i < 3; i++)
+		s = accept_one(l);
+	send_text(s, "late");
+	EQ(4, task_join(&t));
+	must_be_sdp(t.fd);
+}

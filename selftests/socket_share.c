@@ -343,7 +343,6 @@ TEST(splice_from_socket)
 
 	pair_open(&p);
 	OK(pipe(fds));
-	/* SPLICE_F_NONBLOCK is about the pipe. */
 	nonblock(p.s, true);
 	FAILS(EAGAIN, splice(p.s, NULL, fds[1], NULL, 100, 0));
 	nonblock(p.s, false);
@@ -382,6 +381,34 @@ TEST(splice_from_socket_blocks)
 	CHECK(!t.done);
 	send_text(p.c, "hello");
 	EQ(5, task_join(&t));
+}
+
+static void task_splice_nonblock(struct task *t)
+{
+	t->ret = splice(t->fd, NULL, t->flags, NULL, 100, SPLICE_F_NONBLOCK);
+}
+
+/* SPLICE_F_NONBLOCK is about the pipe alone: the socket is waited for. */
+TEST(splice_from_socket_nonblocking_pipe)
+{
+	struct task t = { .run = task_splice_nonblock };
+	struct pair p;
+	int fds[2];
+
+	pair_open(&p);
+	OK(pipe(fds));
+	t.fd = p.s;
+	t.flags = fds[1];
+	task_start(&t);
+	CHECK(!t.done);
+	send_text(p.c, "hello");
+	EQ(5, task_join(&t));
+	/* No room in it: that is not waited for. */
+	OK(fcntl(fds[1], F_SETPIPE_SZ, getpagesize()));
+	send_pattern(p.c, 10, 5, 0);
+	arrived(p.s, 10);
+	FAILS(EAGAIN, splice(p.s, NULL, fds[1], NULL, 100, SPLICE_F_NONBLOCK));
+	recv_pattern(p.s, 10, 5, 0);
 }
 
 TEST(splice_to_socket)
