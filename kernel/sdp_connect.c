@@ -492,6 +492,8 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 	err = sdp_connect_port(sk, ssk);
 	if (err)
 		return err;
+	/* As tcp_connect() does: what is left of another life, perhaps. */
+	WRITE_ONCE(sk->sk_err, 0);
 	sdp_connect_try(sk, sock, ssk, (struct sockaddr *)uaddr, len);
 	return -EINPROGRESS;
 }

@@ -413,6 +413,24 @@ TEST(connect_unspec_connecting)
 	accept_one(l);
 }
 
+/* An error that nobody asked for is not the next connection's. */
+TEST(connect_unspec_error_left)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC }, a, b;
+	int c = sock_flags(SOCK_NONBLOCK), l = listener(&b, 4), s;
+
+	nobody(&a);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	OK(connect(c, &x.sa, sizeof(x.in)));
+	nonblock(c, false);
+	OK(connect_to(c, &b));
+	must_be_sdp(c);
+	s = accept_one(l);
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	send_text(c, "second life");
+	recv_text(s, "second life");
+}
+
 TEST(connect_unspec_listener)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a;
