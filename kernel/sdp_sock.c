@@ -239,22 +239,25 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 
 /* Receiving */
 
-/* Why there are no more than @seen bytes to read; 0: end of stream;
+/* Why there are no more than @seen bytes to read; 0: end of stream, or an
+ * error that is the next call's, since this one has @done something;
  * -EINPROGRESS: there will be; -EAGAIN: there are by now.
  */
 static int sdp_sock_nothing(struct sock *sk, struct sdp_sk *ssk,
-			    struct sdp_conn *conn, u32 seen)
+			    struct sdp_conn *conn, u32 seen, size_t done)
 {
 	bool failed = sdp_link_failed(conn, ssk);
 
-	if (!failed && !sock_flag(sk, SOCK_DONE) && !sk->sk_err &&
-	    !sdp_sock_eof(sk, conn))
+	if (!failed && !sk->sk_err && !sdp_sock_eof(sk, conn))
 		return -EINPROGRESS;
 	/* The end may have come after we looked, and bytes before it. */
 	smp_rmb();
 	if (READ_ONCE(conn->rx.inq) > seen)
 		return -EAGAIN;
-	return sock_flag(sk, SOCK_DONE) ? 0 : sock_error(sk);
+	/* Behind the end of the stream an error is who sends to hear. */
+	if (done || test_bit(SDP_CONN_EOF, &conn->flags))
+		return 0;
+	return sock_error(sk);
 }
 
 /*
@@ -338,7 +341,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 			continue;
 		if (done >= target)
 			break;
-		err = sdp_sock_nothing(sk, ssk, conn, seen);
+		err = sdp_sock_nothing(sk, ssk, conn, seen, done);
 		if (err == -EAGAIN) {
 			err = 0;
 			continue;

@@ -397,6 +397,243 @@ TEST(reset_seen_by_send)
 	expect_eof(p.c);
 }
 
+/* Reads until the reset, comparing; how many bytes came before it. */
+static long long drain_reset_(int fd, __u64 key)
+{
+	static char buf[65536];
+	long long pos = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+		if (pattern_check(buf, n, key, pos) >= 0)
+			FAIL("a wrong byte among %zd after %lld", n, pos);
+		pos += n;
+	}
+	if (!n)
+		FAIL("end of stream after %lld bytes, expected ECONNRESET", pos);
+	EQ(ECONNRESET, errno);
+	expect_eof(fd);
+	return pos;
+}
+
+#define drain_reset(...)	CALL(drain_reset_(__VA_ARGS__))
+
+/* With all buffers full: a first part of it comes, whole, or nothing. */
+TEST(linger_zero_in_flight)
+{
+	long long sum, n;
+	struct pair p;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	linger(p.c, 0);
+	OK(close(p.c));
+	await(p.s, POLLERR);
+	n = drain_reset(p.s, 5);
+	IN_RANGE(1, sum, n);
+	FAILS(EPIPE, send(p.s, "x", 1, MSG_NOSIGNAL));
+}
+
+/* The same with the other direction full too, and nobody reading. */
+TEST(linger_zero_both_full)
+{
+	long long sum;
+	struct pair p;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	fill(p.s, 6);
+	nonblock(p.s, false);
+	linger(p.c, 0);
+	OK(close(p.c));
+	await(p.s, POLLERR);
+	IN_RANGE(1, sum, drain_reset(p.s, 5));
+}
+
+TEST(linger_zero_wakes_peer_in_send)
+{
+	struct task t = { .run = task_send, .len = 1 << 20 };
+	struct pair p;
+	char c = 0;
+
+	t.buf = calloc(1, t.len);
+	pair_open(&p);
+	fill(p.s, 5);
+	nonblock(p.s, false);
+	t.fd = p.s;
+	task_start(&t);
+	CHECK(!t.done);
+	linger(p.c, 0);
+	OK(close(p.c));
+	FAILS(ECONNRESET, task_join(&t));
+	FAILS(EPIPE, send(p.s, &c, 1, MSG_NOSIGNAL));
+	expect_eof(p.s);
+}
+
+/* Half of what it waits for: that is returned, and the error is the next's. */
+TEST(linger_zero_wakes_peer_in_waitall)
+{
+	char buf[100];
+	struct task t = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf), .flags = MSG_WAITALL,
+	};
+	struct pair p;
+
+	pair_open(&p);
+	send_pattern(p.c, 50, 5, 0);
+	arrived(p.s, 50);
+	t.fd = p.s;
+	task_start(&t);
+	CHECK(!t.done);
+	linger(p.c, 0);
+	OK(close(p.c));
+	EQ(50, task_join(&t));
+	EQ(-1, pattern_check(buf, 50, 5, 0));
+	FAILS(ECONNRESET, recv(p.s, buf, 1, 0));
+	expect_eof(p.s);
+}
+
+static void task_splice(struct task *t)
+{
+	t->ret = splice(t->fd, NULL, t->flags, NULL, 100, 0);
+}
+
+TEST(linger_zero_wakes_peer_in_splice)
+{
+	struct task t = { .run = task_splice };
+	struct pair p;
+	int fds[2];
+
+	pair_open(&p);
+	OK(pipe(fds));
+	t.fd = p.s;
+	t.flags = fds[1];
+	task_start(&t);
+	CHECK(!t.done);
+	linger(p.c, 0);
+	OK(close(p.c));
+	FAILS(ECONNRESET, task_join(&t));
+	EQ(0, splice(p.s, NULL, fds[1], NULL, 100, 0));
+}
+
+/* Both who wait are woken; the error is given once. */
+TEST(linger_zero_wakes_peer_in_both)
+{
+	char buf[16];
+	struct task r = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+	struct task w = { .run = task_send, .len = 1 << 20 };
+	bool first;
+	struct pair p;
+
+	w.buf = calloc(1, w.len);
+	pair_open(&p);
+	fill(p.s, 5);
+	nonblock(p.s, false);
+	r.fd = p.s;
+	w.fd = p.s;
+	task_start(&r);
+	task_start(&w);
+	CHECK(!r.done && !w.done);
+	linger(p.c, 0);
+	OK(close(p.c));
+	task_join(&r);
+	task_join(&w);
+	first = r.ret < 0;
+	EQ(-1, w.ret);
+	if (first) {
+		EQ(ECONNRESET, r.err);
+		EQ(EPIPE, w.err);
+	} else {
+		EQ(0, r.ret);
+		EQ(ECONNRESET, w.err);
+	}
+	EQ(0, get_int(p.s, SOL_SOCKET, SO_ERROR));
+}
+
+/* An edge-triggered poller, who had been told of room, is told of the end. */
+TEST(linger_zero_epoll_edge)
+{
+	enum { END = EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP };
+	struct epoll_event ev = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+	};
+	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+	struct pair p;
+	char c;
+
+	pair_open(&p);
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, p.s, &ev));
+	EQ(1, epoll_wait(ep, &ev, 1, ktap_ms(10000)));
+	EQ_HEX(EPOLLOUT, ev.events);
+	send_text(p.c, "arrived");
+	EQ(1, epoll_wait(ep, &ev, 1, ktap_ms(10000)));
+	EQ_HEX(EPOLLIN | EPOLLOUT, ev.events);
+	EQ(0, epoll_wait(ep, &ev, 1, 0));
+	linger(p.c, 0);
+	OK(close(p.c));
+	/* TCP reports its error before the state, and may be seen in between. */
+	do {
+		EQ(1, epoll_wait(ep, &ev, 1, ktap_ms(10000)));
+		CHECK(ev.events & EPOLLERR);
+	} while (!(ev.events & EPOLLHUP));
+	EQ_HEX(END, ev.events);
+	recv_text(p.s, "arrived");
+	FAILS(ECONNRESET, recv(p.s, &c, 1, 0));
+}
+
+/* One who has seen the orderly end hears of the reset by writing only. */
+TEST(linger_zero_after_shutdown)
+{
+	struct pair p;
+	char c = 0;
+
+	pair_open(&p);
+	send_text(p.c, "last");
+	OK(shutdown(p.c, SHUT_WR));
+	recv_text(p.s, "last");
+	expect_eof(p.s);
+	linger(p.c, 0);
+	OK(close(p.c));
+	await(p.s, POLLHUP);
+	expect_eof(p.s);
+	FAILS(EPIPE, send(p.s, &c, 1, MSG_NOSIGNAL));
+	FAILS(ENOTCONN, peer_of(p.s, &p.addr));
+}
+
+/* What the peer sends after the shutdown, and is not read, resets as well. */
+TEST(close_with_unread_data_after_shutdown)
+{
+	struct pair p;
+	char c = 0;
+
+	pair_open(&p);
+	OK(shutdown(p.c, SHUT_WR));
+	expect_eof(p.s);
+	send_text(p.s, "unread");
+	arrived(p.c, 6);
+	OK(close(p.c));
+	await(p.s, POLLHUP);
+	expect_eof(p.s);
+	FAILS(EPIPE, send(p.s, &c, 1, MSG_NOSIGNAL));
+}
+
+/* After a shutdown close() adds nothing that the peer could see. */
+TEST(shutdown_then_close)
+{
+	long long sum;
+	struct pair p;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	OK(shutdown(p.c, SHUT_WR));
+	OK(close(p.c));
+	settle();
+	EQ(sum, drain(p.s, 5, 0));
+	OK(shutdown(p.s, SHUT_WR));
+	await(p.s, POLLHUP);
+	EQ(0, get_int(p.s, SOL_SOCKET, SO_ERROR));
+}
+
 /* close() waits until the peer has all of it, or the time is over. */
 TEST(linger_waits)
 {
@@ -432,6 +669,108 @@ TEST(linger_time_over)
 	OK(close(p.c));
 	WAITED(1000, ktap_ms(5000), start);
 	/* Given up waiting, not sending. */
+	EQ(sum, drain(p.s, 5, 0));
+}
+
+/* A reader who takes his time: until he has had all, and not for longer. */
+TEST(linger_slow_reader)
+{
+	struct task t = { .run = task_close };
+	long long sum, pos, n;
+	struct pair p;
+
+	pair_start(&p);
+	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 65536));
+	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 32768));
+	pair_finish(&p);
+	sum = fill(p.c, 5);
+	nonblock(p.c, false);
+	linger(p.c, 15);
+	t.fd = p.c;
+	task_start(&t);
+	CHECK(!t.done);
+	for (pos = 0; pos < sum; pos += n) {
+		n = sum - pos < 8192 ? sum - pos : 8192;
+		recv_pattern(p.s, n, 5, pos);
+		if (pos < 16384)
+			CHECK(!t.done);
+		settle();
+	}
+	EQ(0, task_join(&t));
+	IN_RANGE(0, 14000, t.ms);
+	expect_eof(p.s);
+	/* His own direction is open still, and nobody is there. */
+	EVENTUALLY(EPIPE, send(p.s, "x", 1, MSG_NOSIGNAL) < 0 ? errno : 0);
+}
+
+/* TCP does not ask whether the descriptor was non-blocking. */
+TEST(linger_nonblocking)
+{
+	struct ktap_watch start;
+	long long sum;
+	struct pair p;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	linger(p.c, 1);
+	start = ktap_watch();
+	OK(close(p.c));
+	WAITED(1000, ktap_ms(5000), start);
+	EQ(sum, drain(p.s, 5, 0));
+}
+
+/* After shutdown() too. */
+TEST(linger_after_shutdown)
+{
+	struct ktap_watch start;
+	long long sum;
+	struct pair p;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	OK(shutdown(p.c, SHUT_WR));
+	linger(p.c, 1);
+	start = ktap_watch();
+	OK(close(p.c));
+	WAITED(1000, ktap_ms(5000), start);
+	EQ(sum, drain(p.s, 5, 0));
+}
+
+/* Nothing under way, the peer's direction open: not waited for. */
+TEST(linger_nothing)
+{
+	long long start;
+	struct pair p;
+
+	pair_open(&p);
+	send_text(p.c, "had");
+	recv_text(p.s, "had");
+	EVENTUALLY(0, outq(p.c));
+	linger(p.c, 15);
+	start = ktap_now();
+	OK(close(p.c));
+	IN_RANGE(0, 10000, ktap_now() - start);
+	expect_eof(p.s);
+}
+
+/* Who ends does not linger, and what he sent arrives. */
+TEST(linger_exit)
+{
+	long long sum, start;
+	struct pair p;
+	pid_t pid;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	linger(p.c, 15);
+	pid = OK(fork());
+	if (!pid)
+		pause();
+	close(p.c);
+	start = ktap_now();
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	IN_RANGE(0, 10000, ktap_now() - start);
 	EQ(sum, drain(p.s, 5, 0));
 }
 
