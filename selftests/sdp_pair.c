@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two hosts: opening and closing, dying, transfers, many connections.
+ * Two hosts: opening and closing, dying, transfers, many connections.  More of
+ * them are in pair_*.c.
  *
  *	h2: sdp_pair --server
  *	h1: sdp_pair [-l] [-t CASE]... [-v VARIANT]...

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two hosts, and a client who opens connections as fast as he can to a server
+ * who has something to do besides: others get in all the same.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/pair.h"
+
+enum {
+	BACKLOG		= 8,
+	AT_A_TIME	= 200,
+	SECONDS		= 4,
+	/* An attempt that may not fall back has 20 s; TCP repeats its SYN. */
+	PATIENCE	= 20000,
+};
+
+/* Opens them all, closes each when it is decided or late, and begins anew. */
+static void flood_from_here(const union addr *a)
+{
+	struct linger abort = { .l_onoff = 1 };
+	int fd[AT_A_TIME], i;
+	struct pollfd p;
+
+	for (;;) {
+		for (i = 0; i < AT_A_TIME; i++) {
+			fd[i] = sock_flags(SOCK_NONBLOCK);
+			setsockopt(fd[i], SOL_SOCKET, SO_LINGER, &abort, sizeof(abort));
+			FAILS(EINPROGRESS, connect_to(fd[i], a));
+		}
+		for (i = 0; i < AT_A_TIME; i++) {
+			p = (struct pollfd){ .fd = fd[i], .events = POLLOUT };
+			poll(&p, 1, 10);
+			close(fd[i]);
+		}
+	}
+}
+
+/* A word there and back over a new connection; how long it took. */
+static long long legitimate_(const union addr *a, bool *sdp)
+{
+	struct pollfd p = { .fd = sock_flags(SOCK_NONBLOCK), .events = POLLOUT };
+	long long start = ktap_now();
+
+	FAILS(EINPROGRESS, connect_to(p.fd, a));
+	if (poll(&p, 1, ktap_ms(PATIENCE)) != 1)
+		FAIL("not connected after %d ms", ktap_ms(PATIENCE));
+	EQ(0, get_int(p.fd, SOL_SOCKET, SO_ERROR));
+	nonblock(p.fd, false);
+	*sdp = transport(p.fd) == SDP_TRANSPORT_IB;
+	OK(set_ms(p.fd, SO_RCVTIMEO, ktap_ms(PATIENCE)));
+	send_text(p.fd, "let me in");
+	recv_text(p.fd, "let me in");
+	OK(close(p.fd));
+	return ktap_now() - start;
+}
+
+#define legitimate(...) CALL(legitimate_(__VA_ARGS__))
+
+PAIR_LIMIT(flood, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4) | BIT(DOOR3_V6), 120)
+
+static void flood_client(void)
+{
+	long long took, most = 0, end;
+	int i, n = 0, by_sdp = 0;
+	union addr a;
+	pid_t pid;
+	bool sdp;
+
+	if (on_sdp()) {
+		/* As users have it. */
+		sysctl("connect_timeout", ktap_ms(200));
+		sysctl("cache_timeout", 0);
+	}
+	server_addr(&a);
+	legitimate(&a, &sdp);
+	EQ(on_sdp(), sdp);
+	pid = OK(fork());
+	if (!pid)
+		flood_from_here(&a);
+	meet("flooded");
+	end = ktap_now() + SECONDS * 1000;
+	do {
+		took = legitimate(&a, &sdp);
+		n++;
+		by_sdp += sdp;
+		if (took > most)
+			most = took;
+	} while (ktap_now() < end);
+	meet("still flooded");
+	/* It was a flood all the time. */
+	EQ(0, waitpid(pid, NULL, WNOHANG));
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	ktap_note("%d of %d by SDP, the slowest after %lld ms", by_sdp, n, most);
+	/* Who may not fall back has not. */
+	if (variant->door != DOOR3)
+		EQ(on_sdp() ? n : 0, by_sdp);
+	/* And when it is over, it is over. */
+	meet("over");
+	if (on_sdp())
+		sysctl("connect_timeout", ktap_ms(10000));
+	for (i = 0; i < 3; i++) {
+		legitimate(&a, &sdp);
+		EQ(on_sdp(), sdp);
+	}
+	tell_number(-1);
+	meet("done");
+}
+
+/* Accepts and echoes until the client says something; how many came. */
+static int serve(int l, struct pollfd *p, int room)
+{
+	int n = 2, came = 0, i, k;
+	char buf[64];
+
+	p[0] = (struct pollfd){ .fd = l, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = pair_control, .events = POLLIN };
+	for (;;) {
+		p[0].events = n < room ? POLLIN : 0;
+		OK(poll(p, n, -1));
+		if (p[1].revents)
+			break;
+		sleep_ms(2);
+		for (i = 2; i < n; i++) {
+			ssize_t got;
+
+			if (!p[i].revents)
+				continue;
+			got = recv(p[i].fd, buf, sizeof(buf), MSG_DONTWAIT);
+			if (got < 0 && errno == EAGAIN)
+				continue;
+			if (got > 0 && send(p[i].fd, buf, got, MSG_NOSIGNAL) == got)
+				continue;
+			close(p[i].fd);
+			p[i].fd = -1;
+		}
+		for (i = 2, k = 2; i < n; i++)
+			if (p[i].fd >= 0)
+				p[k++] = p[i];
+		n = k;
+		if (p[0].revents) {
+			p[n] = (struct pollfd){ .events = POLLIN };
+			p[n].fd = accept(l, NULL, NULL);
+			if (p[n].fd >= 0) {
+				came++;
+				n++;
+			} else if (errno != EAGAIN && errno != ECONNABORTED) {
+				FAIL("accept: %s", ktap_errno(errno));
+			}
+		}
+	}
+	for (i = 2; i < n; i++)
+		close(p[i].fd);
+	return came;
+}
+
+static void flood_server(void)
+{
+	enum { ROOM = 900 };
+	struct pollfd *p = calloc(ROOM, sizeof(*p));
+	unsigned long long rejected = on_sdp() ? counter("reject_backlog") : 0;
+	int l = serve_port(BACKLOG), came;
+
+	nonblock(l, true);
+	serve(l, p, ROOM);
+	meet("flooded");
+	came = serve(l, p, ROOM);
+	meet("still flooded");
+	ktap_note("%d connections came meanwhile", came);
+	/* There was no room, again and again. */
+	if (on_sdp()) {
+		rejected = counter("reject_backlog") - rejected;
+		ktap_note("%llu rejected", rejected);
+		CHECK(rejected > 100);
+	}
+	serve(l, p, ROOM);
+	meet("over");
+	serve(l, p, ROOM);
+	EQ(-1, hear_number());
+	meet("done");
+}

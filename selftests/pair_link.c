@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two hosts, and a network or a peer that is not there for a while, or never
+ * again.  What a connection survives is what net.sdp.ack_timeout and
+ * ack_retries say, about 4 s; TCP, beside it, survives all of this.
+ *
+ * Needs a link that nothing else impairs ($SDP_NETDEV), and tc.
+ */
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/pair.h"
+
+/* One of each kind is enough: below them is the same network. */
+#define ON_SOME_SDP	(BIT(DOOR2_V4) | BIT(DOOR3_V6))
+#define ON_SOME		(BIT(TCP_V4) | ON_SOME_SDP)
+
+/* ------------------------------------------------------------------- the link */
+
+enum outage {
+	LOSING,		/* what leaves this host is lost */
+	DOWN,		/* its interface is down, and says so */
+};
+
+static void change_link(enum outage how, bool begin)
+{
+	static const char *const commands[][2] = {
+		[LOSING] = {
+			"tc qdisc del dev ${SDP_NETDEV:-eth0} root",
+			"tc qdisc replace dev ${SDP_NETDEV:-eth0} root netem loss 100%",
+		},
+		[DOWN] = {
+			"ip link set dev ${SDP_NETDEV:-eth0} up",
+			"ip link set dev ${SDP_NETDEV:-eth0} down",
+		},
+	};
+	int status = system(commands[how][begin]);
+
+	if (status)
+		FAIL("%s: wait status %#x", commands[how][begin], status);
+}
+
+/*
+ * For @ms from now on.  A process of its own sees to the end of it, whatever
+ * becomes of the case: in a session of its own, since the case's processes are
+ * killed with it.
+ */
+static pid_t outage_(enum outage how, int ms)
+{
+	int begun[2];
+	pid_t pid;
+	char c;
+
+	OK(pipe(begun));
+	pid = OK(fork());
+	if (!pid) {
+		OK(setsid());
+		change_link(how, true);
+		close(begun[1]);
+		sleep_ms(ms);
+		change_link(how, false);
+		_exit(0);
+	}
+	close(begun[1]);
+	EQ(0, read(begun[0], &c, 1));
+	close(begun[0]);
+	return pid;
+}
+
+#define outage(...) CALL(outage_(__VA_ARGS__))
+
+/* ---------------------------------------------------------------- for a while */
+
+enum { MUCH = 16 << 20, FIRST = 1 << 20 };
+
+/* All of it both ways, with an outage of so many ms at this side, or none. */
+static void duplex(int fd, int ms)
+{
+	struct task t = { .run = task_send_all, .fd = fd, .len = MUCH };
+	long long start;
+	pid_t pid = 0;
+
+	task_start(&t);
+	recv_pattern(fd, FIRST, 1, 0);
+	start = ktap_now();
+	if (ms)
+		pid = outage(LOSING, ms);
+	recv_pattern(fd, MUCH - FIRST, 1, FIRST);
+	EQ(MUCH, task_join(&t));
+	if (pid) {
+		ktap_note("%lld ms from the outage to the end", ktap_now() - start);
+		CHILD_OK(pid);
+	}
+	OK(shutdown(fd, SHUT_WR));
+	expect_eof(fd);
+	meet("done");
+}
+
+enum { SHORT_OUTAGE = 2000, LONG_OUTAGE = 8000 };
+
+/* Every byte of what was under way is repeated. */
+PAIR_LIMIT(outage_at_server, ON_SOME, 60)
+
+static void outage_at_server_client(void)
+{
+	duplex(open_client(), 0);
+}
+
+static void outage_at_server_server(void)
+{
+	duplex(open_server(), SHORT_OUTAGE);
+}
+
+PAIR_LIMIT(outage_at_client, ON_SOME, 60)
+
+static void outage_at_client_client(void)
+{
+	duplex(open_client(), SHORT_OUTAGE);
+}
+
+static void outage_at_client_server(void)
+{
+	duplex(open_server(), 0);
+}
+
+/* A connection that has nothing to say does not notice, however long it is. */
+static void idle_client(enum outage how)
+{
+	int c = open_client();
+	pid_t pid;
+
+	send_text(c, "before");
+	recv_text(c, "before");
+	EVENTUALLY(0, outq(c));
+	meet("idle");
+	pid = outage(how, LONG_OUTAGE);
+	CHILD_OK(pid);
+	EQ_HEX(POLLOUT, poll_one(c, POLLIN | POLLOUT | POLLRDHUP, 0));
+	send_text(c, "after");
+	recv_text(c, "after");
+	meet("done");
+}
+
+static void idle_server(void)
+{
+	int s = open_server();
+
+	recv_text(s, "before");
+	send_text(s, "before");
+	EVENTUALLY(0, outq(s));
+	meet("idle");
+	recv_text(s, "after");
+	send_text(s, "after");
+	meet("done");
+}
+
+PAIR_LIMIT(outage_while_idle, ON_SOME, 60)
+
+static void outage_while_idle_client(void)
+{
+	idle_client(LOSING);
+}
+
+static void outage_while_idle_server(void)
+{
+	idle_server();
+}
+
+PAIR_LIMIT(link_down_while_idle, ON_SOME, 60)
+
+static void link_down_while_idle_client(void)
+{
+	idle_client(DOWN);
+}
+
+static void link_down_while_idle_server(void)
+{
+	idle_server();
+}
+
+/* ----------------------------------------------------------------- for too long */
+
+/*
+ * Who sends is told ETIMEDOUT when the time is over, and not before; the other
+ * side, who asks by SO_KEEPALIVE, is told as well.  What had arrived is right.
+ */
+PAIR_LIMIT(outage_too_long, ON_SOME_SDP, 90)
+
+static void outage_too_long_client(void)
+{
+	struct task t = { .run = task_send, .len = 64 << 20 };
+	int c = open_client();
+	long long start;
+	pid_t pid;
+	char x = 0;
+
+	t.buf = malloc(t.len);
+	pattern_fill(t.buf, t.len, 1, 0);
+	t.fd = c;
+	task_start(&t);
+	meet("under way");
+	CHECK(!t.done);
+	start = ktap_now();
+	pid = outage(LOSING, LONG_OUTAGE);
+	task_join(&t);
+	/* A part was taken: the next call has the error. */
+	CHECK(t.ret > 0 && t.ret < (long long)t.len);
+	FAILS(ETIMEDOUT, send(c, &x, 1, MSG_NOSIGNAL));
+	ktap_note("lost after %lld ms", ktap_now() - start);
+	IN_RANGE(3000, LONG_OUTAGE, ktap_now() - start);
+	FAILS(EPIPE, send(c, &x, 1, MSG_NOSIGNAL));
+	expect_eof(c);
+	CHILD_OK(pid);
+	meet("done");
+}
+
+static void outage_too_long_server(void)
+{
+	static char buf[65536];
+	int s = open_server();
+	long long pos = FIRST;
+	ssize_t n;
+
+	OK(set_int(s, SOL_SOCKET, SO_KEEPALIVE, 1));
+	OK(set_int(s, SOL_TCP, TCP_KEEPIDLE, 1));
+	recv_pattern(s, FIRST, 1, 0);
+	meet("under way");
+	while ((n = recv(s, buf, sizeof(buf), 0)) > 0) {
+		EQ(-1, pattern_check(buf, n, 1, pos));
+		pos += n;
+	}
+	EQ(-1, n);
+	ktap_note("%lld bytes, then %s", pos, ktap_errno(errno));
+	CHECK(errno == ETIMEDOUT || errno == ECONNRESET);
+	expect_eof(s);
+	meet("done");
+}
+
+/* TCP goes on where it was. */
+PAIR_LIMIT(outage_long_tcp, BIT(TCP_V4), 90)
+
+static void outage_long_tcp_client(void)
+{
+	duplex(open_client(), LONG_OUTAGE);
+}
+
+static void outage_long_tcp_server(void)
+{
+	duplex(open_server(), 0);
+}
+
+/* ------------------------------------------------------------ a peer that hangs */
+
+/*
+ * Stopped for longer than a dead link is borne: the kernel answers for it, and
+ * nobody's connection ends.
+ */
+PAIR_LIMIT(peer_frozen, ON_SOME, 60)
+
+static void peer_frozen_client(void)
+{
+	int c = open_client();
+	struct task t = { .run = task_send_all, .fd = c, .len = MUCH };
+
+	task_start(&t);
+	recv_pattern(c, FIRST, 1, 0);
+	meet("freeze");
+	meet("frozen");
+	CHECK(!t.done);
+	EQ_HEX(0, poll_one(c, POLLRDHUP, 0));
+	meet("thaw");
+	recv_pattern(c, MUCH - FIRST, 1, FIRST);
+	EQ(MUCH, task_join(&t));
+	OK(shutdown(c, SHUT_WR));
+	expect_eof(c);
+	meet("done");
+}
+
+static void peer_frozen_server(void)
+{
+	int s = open_server();
+	pid_t pid = OK(fork());
+
+	if (!pid) {
+		struct task t = { .run = task_send_all, .fd = s, .len = MUCH };
+
+		task_start(&t);
+		recv_pattern(s, MUCH, 1, 0);
+		EQ(MUCH, task_join(&t));
+		OK(shutdown(s, SHUT_WR));
+		expect_eof(s);
+		_exit(0);
+	}
+	close(s);
+	meet("freeze");
+	OK(kill(pid, SIGSTOP));
+	sleep_ms(5000);
+	meet("frozen");
+	meet("thaw");
+	OK(kill(pid, SIGCONT));
+	CHILD_OK(pid);
+	meet("done");
+}
+
+/* --------------------------------------------------------------- one that dies */
+
+/* Killed with both directions full: whoever waits is told, one of the reset. */
+static void killed_client(void)
+{
+	struct task w = { .run = task_send, .len = 64 << 20 };
+	static char buf[65536];
+	int c = open_client();
+	long long pos = FIRST;
+	ssize_t n;
+	int err;
+	char x = 0;
+
+	w.buf = calloc(1, w.len);
+	w.fd = c;
+	recv_pattern(c, FIRST, 1, 0);
+	task_start(&w);
+	CHECK(!w.done);
+	meet("kill");
+	while ((n = recv(c, buf, sizeof(buf), 0)) > 0) {
+		EQ(-1, pattern_check(buf, n, 1, pos));
+		pos += n;
+	}
+	err = n < 0 ? errno : 0;
+	task_join(&w);
+	ktap_note("%lld bytes, then %s in recv; send: %lld %s", pos,
+		  err ? ktap_errno(err) : "the end", w.ret,
+		  w.ret < 0 ? ktap_errno(w.err) : "");
+	CHECK(w.ret < (long long)w.len);
+	if (err)
+		EQ(ECONNRESET, err);
+	else if (w.ret < 0)
+		EQ(ECONNRESET, w.err);
+	else
+		FAILS(ECONNRESET, send(c, &x, 1, MSG_NOSIGNAL));
+	FAILS(EPIPE, send(c, &x, 1, MSG_NOSIGNAL));
+	expect_eof(c);
+	meet("done");
+}
+
+static void killed_server(int first)
+{
+	int s = open_server();
+	pid_t pid = OK(fork());
+
+	if (!pid) {
+		send_pattern(s, 1ull << 40, 1, 0);
+		_exit(1);
+	}
+	close(s);
+	meet("kill");
+	if (first)
+		OK(kill(pid, first));
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	meet("done");
+}
+
+PAIR(killed_both_ways)
+
+static void killed_both_ways_client(void)
+{
+	killed_client();
+}
+
+static void killed_both_ways_server(void)
+{
+	killed_server(0);
+}
+
+PAIR(killed_frozen)
+
+static void killed_frozen_client(void)
+{
+	killed_client();
+}
+
+static void killed_frozen_server(void)
+{
+	killed_server(SIGSTOP);
+}

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A signal at each place where a call sleeps.  A handler without SA_RESTART
+ * ends it with EINTR, or with what is done so far; with SA_RESTART it goes on,
+ * but not if the socket has a time limit, nor in poll() and its like.
+ *
+ * accept() and recv() have their cases in socket_listen.c and socket_data.c.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+
+#include "lib/variant.h"
+
+#define arrived(fd, n) EVENTUALLY(n, inq(fd))
+
+static atomic_int signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+static int catch_(int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	OK(sigaction(SIGUSR1, &sa, NULL));
+	return 0;
+}
+
+#define catch(flags) CALL(catch_(flags))
+
+/* A call that sleeps, and the signal it gets. */
+static int start_and_signal_(struct task *t)
+{
+	int before = signals;
+
+	task_start_(t);
+	if (t->done)
+		FAIL("it did not wait: returned %lld %s", t->ret,
+		     t->ret < 0 ? ktap_errno(t->err) : "");
+	pthread_kill(t->thread, SIGUSR1);
+	EVENTUALLY(before + 1, signals);
+	return 0;
+}
+
+#define start_and_signal(t) CALL(start_and_signal_(t))
+
+/* It goes on after the handler. */
+static int still_waits_(struct task *t)
+{
+	wait_asleep(getpid(), t->tid);
+	if (t->done)
+		FAIL("it was not restarted: returned %lld %s", t->ret,
+		     t->ret < 0 ? ktap_errno(t->err) : "");
+	return 0;
+}
+
+#define still_waits(t) CALL(still_waits_(t))
+
+/* -------------------------------------------------------------------- connect */
+
+/*
+ * A listener with a backlog of 1, and all that it has room for: two, and of
+ * TCP's clients two more if it takes both kinds.
+ */
+static int full_listener_(union addr *a)
+{
+	int l = listener(a, 1), i;
+
+	for (i = 0; i < 2; i++)
+		OK(connect_to(sock(), a));
+	for (i = 0; variant->door == DOOR3 && i < 2; i++)
+		OK(connect_to(OK(socket(variant->family, SOCK_STREAM, 0)), a));
+	return l;
+}
+
+/* Takes what comes until @c is connected: the other end of that. */
+static int take_(int l, struct task *c)
+{
+	union addr name, peer;
+	int s;
+
+	for (;;) {
+		await(l, POLLIN);
+		s = OK(accept(l, NULL, NULL));
+		if (peer_of(s, &peer) || name_of(c->fd, &name))
+			continue;
+		if (addr_equal(&name, &peer))
+			return s;
+	}
+}
+
+#define full_listener(a)	CALL(full_listener_(a))
+#define take(l, c)		CALL(take_(l, c))
+
+TEST(signal_connect)
+{
+	union addr a;
+	int l = full_listener(&a), s;
+	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
+
+	catch(0);
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	catch(SA_RESTART);
+	OK(set_ms(t.fd, SO_SNDTIMEO, 60000));
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	OK(set_ms(t.fd, SO_SNDTIMEO, 0));
+	start_and_signal(&t);
+	still_waits(&t);
+	s = take(l, &t);
+	EQ(0, task_join(&t));
+	must_be_sdp(t.fd);
+	send_text(t.fd, "at last");
+	recv_text(s, "at last");
+}
+
+/* Restarted while SDP tries, it waits for TCP's connection too. */
+TEST_ON(signal_connect_falls_back, ON_TCP | ON_DOOR3)
+{
+	unsigned long long before = 0;
+	union addr a;
+	int l = full_listener(&a), s;
+	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
+
+	if (on_sdp()) {
+		sysctl("cache_timeout", 0);
+		sysctl("connect_timeout", ktap_ms(1000));
+		before = counter("fallback");
+	}
+	catch(SA_RESTART);
+	start_and_signal(&t);
+	still_waits(&t);
+	if (on_sdp()) {
+		EQ(before, counter("fallback"));
+		EVENTUALLY(before + 1, counter("fallback"));
+		still_waits(&t);
+		pthread_kill(t.thread, SIGUSR1);
+		EVENTUALLY(2, signals);
+		still_waits(&t);
+	}
+	s = take(l, &t);
+	EQ(0, task_join(&t));
+	EQ(-1, transport(t.fd));
+	send_text(t.fd, "at last");
+	recv_text(s, "at last");
+}
+
+/* ----------------------------------------------------------------------- recv */
+
+TEST(signal_recv_waitall)
+{
+	static char buf[1000];
+	struct task t = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf), .flags = MSG_WAITALL,
+	};
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.s;
+	/* Nothing yet: started anew, and all of it is waited for. */
+	catch(SA_RESTART);
+	start_and_signal(&t);
+	still_waits(&t);
+	send_pattern(p.c, 1000, 5, 0);
+	EQ(1000, task_join(&t));
+	EQ(-1, pattern_check(buf, 1000, 5, 0));
+
+	/* A part: that is what it returns, whatever the handler's flags. */
+	send_pattern(p.c, 300, 5, 1000);
+	arrived(p.s, 300);
+	start_and_signal(&t);
+	EQ(300, task_join(&t));
+	EQ(-1, pattern_check(buf, 300, 5, 1000));
+
+	OK(set_ms(p.s, SO_RCVTIMEO, 60000));
+	send_pattern(p.c, 300, 5, 1300);
+	arrived(p.s, 300);
+	start_and_signal(&t);
+	EQ(300, task_join(&t));
+	EQ(-1, pattern_check(buf, 300, 5, 1300));
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	OK(set_ms(p.s, SO_RCVTIMEO, 0));
+
+	/* Peeking takes nothing, interrupted or not. */
+	catch(0);
+	t.flags |= MSG_PEEK;
+	send_pattern(p.c, 300, 5, 1600);
+	arrived(p.s, 300);
+	start_and_signal(&t);
+	EQ(300, task_join(&t));
+	EQ(-1, pattern_check(buf, 300, 5, 1600));
+	EQ(300, inq(p.s));
+	recv_pattern(p.s, 300, 5, 1600);
+}
+
+/* ----------------------------------------------------------------------- send */
+
+TEST(signal_send)
+{
+	static char buf[4 << 20];
+	struct task t = { .run = task_send, .buf = buf, .len = sizeof(buf) };
+	struct task all = { .run = task_send, .len = 100000 };
+	long long sum, n;
+	struct pair p;
+
+	all.buf = malloc(all.len);
+	pattern_fill(all.buf, all.len, 7, 0);
+	pattern_fill(buf, sizeof(buf), 5, 0);
+	pair_open(&p);
+	t.fd = p.c;
+	all.fd = p.c;
+	/* A part: so much, though it would be started anew. */
+	catch(SA_RESTART);
+	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 65536));
+	start_and_signal(&t);
+	n = task_join(&t);
+	IN_RANGE(1, sizeof(buf) - 1, n);
+
+	/* Nothing: EINTR, with a time limit in any case. */
+	sum = fill(p.c, 6);
+	nonblock(p.c, false);
+	catch(0);
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	catch(SA_RESTART);
+	OK(set_ms(p.c, SO_SNDTIMEO, 60000));
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+
+	/* Nothing, and no limit: it goes on, and all of it is sent once. */
+	OK(set_ms(p.c, SO_SNDTIMEO, 0));
+	start_and_signal(&all);
+	still_waits(&all);
+	recv_pattern(p.s, n, 5, 0);
+	recv_pattern(p.s, sum, 6, 0);
+	recv_pattern(p.s, all.len, 7, 0);
+	EQ(all.len, task_join(&all));
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_DONTWAIT));
+}
+
+/* --------------------------------------------------------- poll and its like */
+
+static void task_ppoll(struct task *t)
+{
+	struct pollfd p = { .fd = t->fd, .events = t->events };
+	struct timespec ts = { .tv_sec = 600 };
+
+	t->ret = ppoll(&p, 1, &ts, NULL);
+	if (t->ret > 0)
+		t->ret = p.revents;
+}
+
+static void task_select(struct task *t)
+{
+	fd_set r;
+
+	FD_ZERO(&r);
+	FD_SET(t->fd, &r);
+	t->ret = select(t->fd + 1, &r, NULL, NULL, NULL);
+	if (t->ret == 1 && FD_ISSET(t->fd, &r))
+		t->ret = POLLIN;
+}
+
+static void task_epoll(struct task *t)
+{
+	struct epoll_event ev = { .events = t->events | t->flags };
+	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, t->fd, &ev));
+	t->ret = epoll_wait(ep, &ev, 1, -1);
+	if (t->ret > 0)
+		t->ret = ev.events;
+	/* close() keeps errno if it succeeds. */
+	close(ep);
+}
+
+TEST(signal_poll)
+{
+	static void (*const calls[])(struct task *t) = {
+		task_poll, task_ppoll, task_select, task_epoll,
+	};
+	struct task t = { .events = POLLIN };
+	unsigned int i, flags;
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.s;
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		t.run = calls[i];
+		for (flags = 0; flags < 2; flags++) {
+			catch(flags ? SA_RESTART : 0);
+			start_and_signal(&t);
+			FAILS(EINTR, task_join(&t));
+		}
+		/* Nothing was lost by it. */
+		task_start(&t);
+		CHECK(!t.done);
+		send_text(p.c, "x");
+		EQ_HEX(POLLIN, task_join(&t));
+		recv_text(p.s, "x");
+	}
+	t.flags = EPOLLET;
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+}
+
+/* ---------------------------------------------------------------------- close */
+
+/* close() has its own way: the wait is over, what it closed is closed. */
+TEST(signal_close_lingering)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 15 };
+	struct task t = { .run = task_close };
+	unsigned int flags;
+	long long sum;
+	struct pair p;
+
+	for (flags = 0; flags < 2; flags++) {
+		catch(flags ? SA_RESTART : 0);
+		pair_open(&p);
+		sum = fill(p.c, 5);
+		nonblock(p.c, false);
+		OK(setsockopt(p.c, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+		t.fd = p.c;
+		start_and_signal(&t);
+		EQ(0, task_join(&t));
+		IN_RANGE(0, 14000, t.ms);
+		FAILS(EBADF, close(p.c));
+		EQ(sum, drain(p.s, 5, 0));
+	}
+}
+
+/* ------------------------------------------------------------ splice, sendfile */
+
+static void task_splice(struct task *t)
+{
+	t->ret = splice(t->fd, NULL, t->flags, NULL, t->len, 0);
+}
+
+TEST(signal_splice_from_socket)
+{
+	struct task t = { .run = task_splice, .len = 100 };
+	char buf[16];
+	struct pair p;
+	int fds[2];
+
+	pair_open(&p);
+	OK(pipe(fds));
+	t.fd = p.s;
+	t.flags = fds[1];
+	catch(0);
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	catch(SA_RESTART);
+	OK(set_ms(p.s, SO_RCVTIMEO, 60000));
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	OK(set_ms(p.s, SO_RCVTIMEO, 0));
+	start_and_signal(&t);
+	still_waits(&t);
+	send_text(p.c, "hello");
+	EQ(5, task_join(&t));
+	EQ(5, read(fds[0], buf, sizeof(buf)));
+	CHECK(!memcmp(buf, "hello", 5));
+}
+
+/* What the pipe still has was not sent. */
+TEST(signal_splice_to_socket)
+{
+	static char buf[30000];
+	struct task t = { .run = task_splice, .len = sizeof(buf) };
+	long long sum, n;
+	struct pair p;
+	int fds[2];
+
+	pair_open(&p);
+	OK(pipe(fds));
+	pattern_fill(buf, sizeof(buf), 5, 0);
+	EQ(sizeof(buf), write(fds[1], buf, sizeof(buf)));
+	sum = fill(p.c, 6);
+	nonblock(p.c, false);
+	t.fd = fds[0];
+	t.flags = p.c;
+	catch(0);
+	start_and_signal(&t);
+	n = task_join(&t);
+	/* Room for a byte or two is not room for one who polls. */
+	if (n < 0) {
+		EQ(EINTR, errno);
+		n = 0;
+	}
+	CHECK(n < (long long)sizeof(buf));
+	catch(SA_RESTART);
+	t.len = sizeof(buf) - n;
+	start_and_signal(&t);
+	if (!t.done)
+		still_waits(&t);
+	recv_pattern(p.s, sum, 6, 0);
+	recv_pattern(p.s, n, 5, 0);
+	sum = task_join(&t);
+	IN_RANGE(1, t.len, sum);
+	recv_pattern(p.s, sum, 5, n);
+	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_DONTWAIT));
+}
+
+static void task_sendfile(struct task *t)
+{
+	t->ret = sendfile(t->fd, t->flags, t->buf, t->len);
+}
+
+/* The file's offset tells what was sent, to the byte. */
+TEST(signal_sendfile)
+{
+	enum { LEN = 8 << 20 };
+	off_t off = 0, was;
+	struct task t = { .run = task_sendfile, .buf = &off, .len = LEN };
+	struct task drain_task = { .run = task_drain };
+	struct pair p;
+	long long n;
+	char *m;
+
+	pair_open(&p);
+	t.fd = p.c;
+	t.flags = OK(memfd_create("pattern", 0));
+	OK(ftruncate(t.flags, LEN));
+	m = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, t.flags, 0);
+	CHECK(m != MAP_FAILED);
+	pattern_fill(m, LEN, 1, 0);
+
+	catch(SA_RESTART);
+	start_and_signal(&t);
+	n = task_join(&t);
+	IN_RANGE(1, LEN - 1, n);
+	EQ(n, off);
+	/* Full by now. */
+	catch(0);
+	t.len = LEN - off;
+	was = off;
+	start_and_signal(&t);
+	n = task_join(&t);
+	if (n < 0) {
+		EQ(EINTR, errno);
+		EQ(was, off);
+	} else {
+		EQ(n, off - was);
+	}
+	drain_task.fd = p.s;
+	task_start(&drain_task);
+	while (off < LEN)
+		CHECK(OK(sendfile(p.c, t.flags, &off, LEN - off)) > 0);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(LEN, task_join(&drain_task));
+}
+
+/* ---------------------------------------------------------------------- storm */
+
+static atomic_bool stop;
+
+/* To each of four tasks, all the time. */
+static void *kick(void *arg)
+{
+	const struct task *t = arg;
+	int i;
+
+	while (!stop) {
+		for (i = 0; i < 4; i++)
+			if (t[i].tid && !t[i].done)
+				tgkill(getpid(), t[i].tid, SIGUSR1);
+		usleep(100);
+	}
+	return NULL;
+}
+
+/* Each byte arrives once. */
+TEST_LIMIT(signal_storm, ~0u, 60)
+{
+	enum { LEN = 4000000 };
+	struct task t[4] = {
+		{ .run = task_send_all, .len = LEN }, { .run = task_send_all, .len = LEN },
+		{ .run = task_drain }, { .run = task_drain },
+	};
+	pthread_t kicker;
+	struct pair p;
+	int i;
+
+	/* Small buffers: each call has to wait, many times. */
+	pair_start(&p);
+	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 16384));
+	OK(set_int(p.c, SOL_SOCKET, SO_RCVBUF, 16384));
+	OK(set_int(p.l, SOL_SOCKET, SO_SNDBUF, 16384));
+	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 16384));
+	pair_finish(&p);
+	catch(SA_RESTART);
+	EQ(0, pthread_create(&kicker, NULL, kick, t));
+	for (i = 0; i < 4; i++) {
+		t[i].fd = i & 1 ? p.s : p.c;
+		task_start(&t[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		EQ(LEN, task_join(&t[i]));
+		OK(shutdown(t[i].fd, SHUT_WR));
+	}
+	EQ(LEN, task_join(&t[2]));
+	EQ(LEN, task_join(&t[3]));
+	stop = true;
+	EQ(0, pthread_join(kicker, NULL));
+	ktap_note("%d signals", signals);
+	CHECK(signals > 10);
+}
