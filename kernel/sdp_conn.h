@@ -155,6 +155,7 @@ struct sdp_conn {
 		bool abort_posted;
 		bool want_space;	/* a caller or poller waits for room */
 		bool waiting;		/* for credits; counts the change */
+		bool watched;		/* meanwhile: a check will come */
 		bool armed;		/* an event of sends will come */
 		bool timed_out;		/* no answer of the peer's device */
 		bool keepalive;		/* a keepalive is under way */

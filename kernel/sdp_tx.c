@@ -34,6 +34,7 @@ enum {
 	SDP_TX_REAP		= 8,		/* messages under way */
 	SDP_TX_BURST		= 8,		/* unsignalled messages in a row */
 	SDP_TX_BURST_BYTES	= 64 * 1024,
+	SDP_TX_STARVED		= 10 * HZ,	/* without credits, then ask */
 };
 
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
@@ -309,7 +310,7 @@ static bool sdp_tx_ask_less(struct sdp_conn *conn)
 }
 
 /* Is it time to?  Jiffies until it may be; 0: there is nothing to wait for. */
-static unsigned long sdp_tx_idle(struct sdp_conn *conn)
+static unsigned long sdp_tx_shrink_due(struct sdp_conn *conn)
 {
 	unsigned long idle = msecs_to_jiffies(READ_ONCE(conn->sn->shrink_after));
 	unsigned long now = jiffies, due = conn->tx.progress + idle;
@@ -347,6 +348,25 @@ void sdp_tx_may_send(struct sdp_conn *conn, u32 size)
 	}
 }
 
+/*
+ * Who waits for credits with nothing under way would never hear of a peer that
+ * is gone, if the word of its going was lost: TCP probes a closed window.
+ */
+static void sdp_tx_watch(struct sdp_conn *conn)
+{
+	bool timed = conn->tx.keep_idle || conn->tx.user_timeout ||
+		     conn->tx.grown;
+
+	if (conn->tx.watched)
+		return;
+	conn->tx.watched = true;
+	/* Silence was nobody's concern before. */
+	if (!conn->tx.keep_idle)
+		WRITE_ONCE(conn->rx.heard, jiffies);
+	/* A check may be due before: it is for it to say when the next is. */
+	sdp_conn_check_later(conn, timed ? 0 : SDP_TX_STARVED);
+}
+
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
@@ -359,6 +379,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 		if (!conn->tx.waiting)
 			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
 		conn->tx.waiting = true;
+		sdp_tx_watch(conn);
 		return sdp_tx_asks_for_more(conn, msg);	/* that goes first */
 	}
 	conn->tx.waiting = false;
@@ -464,14 +485,26 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 	       list_empty(&conn->tx.ctl_free);
 }
 
+/* Jiffies of silence after which the peer is asked; 0: for ever. */
+static u32 sdp_tx_idle(const struct sdp_conn *conn)
+{
+	u32 idle = conn->tx.keep_idle;
+
+	if (!conn->tx.waiting)
+		return idle;
+	return idle ? min_t(u32, idle, SDP_TX_STARVED) : SDP_TX_STARVED;
+}
+
 /* Is it time to give up, or to ask?  What has arrived has been reaped. */
 static void sdp_tx_check(struct sdp_conn *conn)
 {
 	unsigned long now = jiffies, due, next = MAX_JIFFY_OFFSET;
-	unsigned long idle = sdp_tx_idle(conn);
+	unsigned long shrink = sdp_tx_shrink_due(conn);
+	u32 idle = sdp_tx_idle(conn);
 
-	if (idle)
-		next = idle;
+	if (shrink)
+		next = shrink;
+	conn->tx.watched = conn->tx.waiting;
 	if (conn->tx.user_timeout && conn->tx.outstanding) {
 		due = conn->tx.progress + conn->tx.user_timeout;
 		if (time_after_eq(now, due)) {
@@ -480,13 +513,13 @@ static void sdp_tx_check(struct sdp_conn *conn)
 		}
 		next = min(next, due - now);
 	}
-	if (conn->tx.keep_idle && !conn->tx.keepalive) {
-		due = READ_ONCE(conn->rx.heard) + conn->tx.keep_idle;
+	if (idle && !conn->tx.keepalive) {
+		due = READ_ONCE(conn->rx.heard) + idle;
 		if (time_before(now, due)) {
 			next = min(next, due - now);
 		} else if (conn->tx.inflight > conn->tx.unsignalled) {
 			/* What is under way, and will be heard of, asks too. */
-			next = min_t(unsigned long, next, conn->tx.keep_idle);
+			next = min_t(unsigned long, next, idle);
 		} else {
 			conn->tx.ctl |= SDP_CTL_KEEPALIVE;
 		}
@@ -643,14 +676,20 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight--;
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
-	conn->tx.progress = jiffies;
 	if (msg->keepalive) {
+		u32 idle = sdp_tx_idle(conn);
+
 		conn->tx.keepalive = false;
 		WRITE_ONCE(conn->rx.heard, jiffies);
-		if (conn->tx.keep_idle && !conn->tx.dead)
-			sdp_conn_check_later(conn, conn->tx.keep_idle);
-	} else if (conn->tx.small_out && msg->mseq == conn->tx.small_mseq) {
-		conn->tx.small_out = false;
+		if (idle && !conn->tx.dead)
+			sdp_conn_check_later(conn, conn->tx.user_timeout ||
+						   conn->tx.grown ? 0 : idle);
+		else
+			conn->tx.watched = false;
+	} else {
+		conn->tx.progress = jiffies;
+		if (conn->tx.small_out && msg->mseq == conn->tx.small_mseq)
+			conn->tx.small_out = false;
 	}
 	if (msg->mid == SDP_MID_DISCONN)
 		conn->tx.done |= SDP_TX_DONE_FIN;

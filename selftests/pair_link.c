@@ -100,7 +100,7 @@ static void duplex(int fd, int ms)
 	meet("done");
 }
 
-enum { SHORT_OUTAGE = 2000, LONG_OUTAGE = 8000 };
+enum { SHORT_OUTAGE = 2000, LONG_OUTAGE = 8000, LONGER_OUTAGE = 12000 };
 
 /* Every byte of what was under way is repeated. */
 PAIR_LIMIT(outage_at_server, ON_SOME, 60)
@@ -386,4 +386,50 @@ static void killed_frozen_client(void)
 static void killed_frozen_server(void)
 {
 	killed_server(SIGSTOP);
+}
+
+/*
+ * The peer is killed while nothing of its host gets through, and its word of
+ * it is lost, however often it is repeated: who waits for room, with nothing
+ * under way, finds out when the network is back.
+ */
+PAIR_LIMIT(killed_in_outage, BIT(TCP_V4) | BIT(DOOR3_V6), 60)
+
+static void killed_in_outage_client(void)
+{
+	struct task w = { .run = task_send, .len = 64 << 20 };
+	int c = open_client();
+	char x = 0;
+
+	w.buf = calloc(1, w.len);
+	w.fd = c;
+	task_start(&w);
+	CHECK(!w.done);
+	meet("full");
+	task_join(&w);
+	ktap_note("after %lld ms", w.ms);
+	/* A part was taken: the next call has the error. */
+	CHECK(w.ret > 0);
+	EQ(-1, send(c, &x, 1, MSG_NOSIGNAL));
+	if (errno != ECONNRESET && (!on_sdp() || errno != ETIMEDOUT))
+		FAIL("send: %s", ktap_errno(errno));
+	FAILS(EPIPE, send(c, &x, 1, MSG_NOSIGNAL));
+	meet("done");
+}
+
+static void killed_in_outage_server(void)
+{
+	int s = open_server();
+	pid_t pid = OK(fork()), link;
+
+	if (!pid)
+		pause();
+	close(s);
+	meet("full");
+	settle();
+	link = outage(LOSING, LONGER_OUTAGE);
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	CHILD_OK(link);
+	meet("done");
 }
