@@ -677,13 +677,13 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
 	if (msg->keepalive) {
+		bool other = conn->tx.user_timeout || conn->tx.grown;
 		u32 idle = sdp_tx_idle(conn);
 
 		conn->tx.keepalive = false;
 		WRITE_ONCE(conn->rx.heard, jiffies);
 		if (idle && !conn->tx.dead)
-			sdp_conn_check_later(conn, conn->tx.user_timeout ||
-						   conn->tx.grown ? 0 : idle);
+			sdp_conn_check_later(conn, other ? 0 : idle);
 		else
 			conn->tx.watched = false;
 	} else {
