@@ -26,16 +26,16 @@ status=$?
 on $server pkill -x sdp_bench
 wait
 
-# SIZE NS: one line of perftest's, turned into thousand instructions of NS ns
+# SIZE NS COUNT: one line of perftest's, turned into thousand instructions of NS ns
 perftest() {
-	ib_send_lat -e -F -s "$1" -n 1000 > /dev/null 2>&1 &
+	ib_send_lat -e -F -s "$1" -n "$3" > /dev/null 2>&1 &
 	for _ in $(seq 300); do
 		ss -Hltn 'sport = :18515' | grep -q . && break
 		sleep 0.1
 	done
 	# SIZE ITERATIONS LEAST GREATEST TYPICAL: microseconds of half a round trip
-	ib_send_lat -e -F -s "$1" -n 1000 "$address" 2>&1 |
-		awk -v ns="$2" -v OFS='\t' '$2 == 1000 && NF >= 7 {
+	ib_send_lat -e -F -s "$1" -n "$3" "$address" 2>&1 |
+		awk -v ns="$2" -v count="$3" -v OFS='\t' '$2 == count && NF >= 7 {
 			k = 2 / ns; unit = "thousand instructions a round trip"
 			print "ib_send_lat -e, " $1 " B: " $5 * k " (" $3 * k ".." $4 * k ") " unit
 			print "@", "ping", $1, "ib_send_lat -e", unit, $5 * k, $3 * k, $4 * k
@@ -45,14 +45,17 @@ perftest() {
 	wait
 }
 
-ns=
+ns='' divide=1 last=''
 for word; do
-	[ "${last:-}" = --insn ] && ns=$word
+	case $last in
+	--insn)		ns=$word ;;
+	--divide)	divide=$word ;;
+	esac
 	last=$word
 done
 if [ $where = one ] && [ -n "$ns" ]; then
 	for size in 1 64 1024 65536; do
-		perftest $size "$ns"
+		perftest $size "$ns" $((1000 / divide))
 	done
 fi
 exit $status

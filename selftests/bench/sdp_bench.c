@@ -6,30 +6,40 @@
  *	h2: sdp_bench --serve
  *	h1: sdp_bench --host ADDRESS [OPTION...]
  *
- * Two shapes.  Ping-pong: @size bytes there and back, both ends asleep in
- * between.  Stream: @total bytes in writes of @size, read with buffers of
- * @size, and one byte back when all has come.  A third one with --connect:
- * connections that the server closes as soon as it has accepted them.  "fallback"
- * is TCP by way of SDP: a socket that would go by SDP to a listener that is plain
- * TCP's.  A figure is the median of
- * --rounds measurements, with the least and the greatest; in each round every
- * transport has its turn, so that a busy moment of the machine meets all.
+ * Shapes.  Ping-pong: @size bytes there and back, both ends asleep in between.
+ * Stream: @total bytes in writes of @size, read with buffers of @size, and one
+ * byte back when all has come.  Rate: the same of small messages, each a write of
+ * its own, read with a large buffer, as programs do.  Connections (--connect):
+ * the server closes each as soon as it has accepted it; one after another, and
+ * several at once; with --open N a second time while N more are open of each
+ * transport.  "fallback" is TCP by way of SDP: a socket that would go by SDP to
+ * a listener that is plain TCP's, which is known by then.
+ *
+ * A figure is the median of --rounds measurements, with the least and the
+ * greatest; in each round every transport has its turn, so that a busy moment of
+ * the machine meets all.  For streams the processor's time is told too: of the
+ * process and of all the host, at each end, since much of soft-RoCE's work is
+ * done in nobody's name.
  *
  * With --insn NS the clock of the guest counts instructions of NS nanoseconds
  * (qemu -icount): counts are fixed, so that a run repeats, and figures are
- * instructions.  Client and server must share that guest then.
+ * instructions.  Client and server must share that guest then.  A guest with
+ * nothing to do lets its clock run on: of connections, for which a transport may
+ * sleep, only the time counts in which something ran.
  *
  * With --idle N memory is measured instead: N connections that do nothing, as
  * a difference of /proc/meminfo on both sides.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,18 +52,24 @@ static const char usage[] =
 "  --over LIST    of tcp,sdp,fallback,rsockets,verbs,unix (default: tcp,sdp,rsockets,verbs)\n"
 "  --ping LIST    sizes of ping-pong, with k, m; none (default: 1,64,1k,64k)\n"
 "  --stream LIST  sizes of writes in a stream (default: 64k,1m)\n"
+"  --rate LIST    sizes of small messages (default: none)\n"
 "  --connect      measure connections too\n"
+"  --open N       and once more while N are open of each transport\n"
 "  --rounds N     default 7\n"
 "  --ms N         how long one measurement should take (default: 150)\n"
 "  --insn NS      count instructions, each of NS nanoseconds of the clock\n"
+"  --divide N     with --insn: one Nth of the work, for a trial\n"
 "  --idle N       measure the memory of N idle connections\n"
 "  --tsv          figures also in lines that begin with @, fields between tabs: shape,\n"
-"                 size or connections, transport, unit, median, min, max\n";
+"                 size (connections: how many are open), transport, unit, and the\n"
+"                 figure of each round\n";
 
 enum { MAX_SIZES = 16, MAX_ROUNDS = 101 };
+enum { READ_SIZE = 64 << 10 };	/* of who reads small messages */
+enum { AT_ONCE = 8 };		/* connections made, and accepted, side by side */
 
 /* What a client asks for, first thing and after each answer; native order. */
-enum op { OP_PING, OP_STREAM, OP_MEMORY, OP_DROP };
+enum op { OP_PING, OP_STREAM, OP_MEMORY, OP_DROP, OP_USAGE };
 
 struct request {
 	uint32_t op;
@@ -65,19 +81,26 @@ struct memory {
 	int64_t kernel, user;	/* bytes in use */
 };
 
+/* Processor time since some moment, ns. */
+struct usage {
+	int64_t process, host;
+};
+
 static struct {
 	const char *host;
 	int port;
 	int rounds;
 	int ms;
 	int insn;
+	int divide;
 	int idle;
+	int open;
 	bool connect;
 	bool tsv;
-	uint32_t ping[MAX_SIZES], stream[MAX_SIZES];
-	int npings, nstreams;
+	uint32_t ping[MAX_SIZES], stream[MAX_SIZES], rate[MAX_SIZES];
+	int npings, nstreams, nrates;
 } opt = {
-	.port = 9900, .rounds = 7, .ms = 150,
+	.port = 9900, .rounds = 7, .ms = 150, .divide = 1,
 	.ping = { 1, 64, 1 << 10, 64 << 10 }, .npings = 4,
 	.stream = { 64 << 10, 1 << 20 }, .nstreams = 2,
 };
@@ -168,6 +191,56 @@ static struct memory memory_now(void)
 	return m;
 }
 
+/* ------------------------------------------------------------ processor time */
+
+/* What all processors of this host were idle together, in seconds. */
+static double idle_seconds(void)
+{
+	double user, nice, system, idle = 0, iowait = 0;
+	FILE *f = fopen("/proc/stat", "r");
+
+	if (f) {
+		if (fscanf(f, "cpu %lf %lf %lf %lf %lf", &user, &nice, &system, &idle,
+			   &iowait) != 5)
+			die("/proc/stat is not as expected");
+		fclose(f);
+	}
+	return (idle + iowait) / sysconf(_SC_CLK_TCK);
+}
+
+static int64_t timeval_ns(struct timeval tv)
+{
+	return tv.tv_sec * 1000000000ll + tv.tv_usec * 1000;
+}
+
+static struct usage usage_now(void)
+{
+	struct usage u;
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	u.process = timeval_ns(r.ru_utime) + timeval_ns(r.ru_stime);
+	/* What is counted as busy is found by ticks; what is idle, by the clock. */
+	u.host = now() * sysconf(_SC_NPROCESSORS_ONLN) - (int64_t)(idle_seconds() * 1e9);
+	return u;
+}
+
+/* ns in which anything ran on the one processor of this guest. */
+static int64_t ran(void)
+{
+	unsigned long long ns = 0;
+	char line[256];
+	FILE *f = fopen("/proc/schedstat", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "cpu0 %*u %*u %*u %*u %*u %*u %llu", &ns) == 1)
+			break;
+	if (!ns)
+		die("/proc/schedstat does not tell how long cpu0 ran");
+	fclose(f);
+	return ns;
+}
+
 /* -------------------------------------------------------------------- server */
 
 struct held {
@@ -203,6 +276,7 @@ static void drop_held(void)
 static void serve_request(const struct transport *t, void *c, const struct request *r)
 {
 	struct memory m;
+	struct usage u;
 	uint64_t i;
 
 	switch (r->op) {
@@ -223,6 +297,10 @@ static void serve_request(const struct transport *t, void *c, const struct reque
 	case OP_DROP:
 		drop_held();
 		t->send(c, NULL, 1);
+		break;
+	case OP_USAGE:
+		u = usage_now();
+		t->send(c, &u, sizeof(u));
 		break;
 	}
 }
@@ -291,7 +369,7 @@ static void serve(const bool *chosen)
 		[PORT_CLOSE] = close_transport,
 	};
 	pthread_t thread;
-	int i, what;
+	int i, n, what;
 
 	for (i = 0; i < NTRANSPORTS; i++) {
 		pthread_mutex_init(&held[i].lock, NULL);
@@ -304,8 +382,9 @@ static void serve(const bool *chosen)
 			s->t = transports[i];
 			s->index = i;
 			s->listener = s->t->listen(port_of(i, what));
-			if (pthread_create(&thread, NULL, does[what], s))
-				die("no thread");
+			for (n = 0; n < (what == PORT_CLOSE ? AT_ONCE : 1); n++)
+				if (pthread_create(&thread, NULL, does[what], s))
+					die("no thread");
 		}
 	}
 	/* The control port comes last: who reaches it reaches all. */
@@ -342,31 +421,62 @@ static int64_t run_ping(const struct transport *t, void *c, uint32_t size, uint6
 	return now() - start;
 }
 
-static int64_t run_stream(const struct transport *t, void *c, uint32_t size, uint64_t total)
+/* Writes of @size; @read: what the other side reads with. */
+static int64_t run_stream(const struct transport *t, void *c, uint32_t size, uint32_t read,
+			  uint64_t total)
 {
 	int64_t start = now();
 	uint64_t done;
 
-	ask(t, c, OP_STREAM, size, total);
+	ask(t, c, OP_STREAM, read, total);
 	for (done = 0; done < total; done += size)
 		t->send(c, NULL, size);
 	recv_exact(t, c, 1);
 	return now() - start;
 }
 
-static int64_t run_connect(int transport, uint64_t count)
+struct connecting {
+	int transport;
+	uint64_t count;
+};
+
+static void *connect_often(void *arg)
 {
-	const struct transport *t = transports[transport];
-	int64_t start = now();
+	struct connecting *what = arg;
+	const struct transport *t = transports[what->transport];
 	uint64_t i;
 	void *c;
 
-	for (i = 0; i < count; i++) {
-		c = t->connect(opt.host, port_of(transport, PORT_CLOSE));
+	for (i = 0; i < what->count; i++) {
+		c = t->connect(opt.host, port_of(what->transport, PORT_CLOSE));
 		if (t->recv_some(c, 1))
 			die("%s: bytes came", t->name);
 		t->close(c);
 	}
+	return NULL;
+}
+
+static int64_t run_connect(int transport, uint64_t count)
+{
+	struct connecting what = { transport, count };
+	int64_t start = opt.insn ? ran() : now();
+
+	connect_often(&what);
+	return (opt.insn ? ran() : now()) - start;
+}
+
+static int64_t run_parallel(int transport, uint64_t count)
+{
+	struct connecting what = { transport, count / AT_ONCE };
+	pthread_t thread[AT_ONCE];
+	int64_t start = now();
+	int i;
+
+	for (i = 0; i < AT_ONCE; i++)
+		if (pthread_create(&thread[i], NULL, connect_often, &what))
+			die("no thread");
+	for (i = 0; i < AT_ONCE; i++)
+		pthread_join(thread[i], NULL);
 	return now() - start;
 }
 
@@ -390,44 +500,128 @@ static int64_t run_copy(uint32_t size, uint64_t total)
 	return start;
 }
 
+enum shape { PING, STREAM, RATE, CONNECT, PARALLEL, COPY };
+
+static const struct {
+	const char *name, *title, *unit, *insn_unit;
+	bool bytes;		/* what is counted is bytes; else round trips and such */
+} shapes[] = {
+	[PING] = { "ping", "ping-pong", "us a round trip", "thousand instructions a round trip" },
+	[STREAM] = { "stream", "stream", "MiB/s", "million instructions a GiB", true },
+	[RATE] = { "rate", "messages", "thousand messages/s", "thousand instructions a message" },
+	[CONNECT] = { "connect", "connection", "us a connection",
+		      "thousand instructions a connection" },
+	[PARALLEL] = { "parallel", "connections, several at once", "connections/s", NULL },
+	[COPY] = { "copy", "one kernel copy", NULL, "million instructions a GiB", true },
+};
+
+/* Whose processor time; "sender" is the client. */
+enum { OF_SENDER, OF_SENDERS_HOST, OF_RECEIVER, OF_RECEIVERS_HOST, USERS };
+static const char *const users[] = {
+	"sender", "sender's host", "receiver", "receiver's host"
+};
+
 struct job {
-	bool stream, copy, connect;
-	uint32_t size;
-	uint64_t count[NTRANSPORTS + 1];		/* round trips or bytes */
-	double figure[NTRANSPORTS + 1][MAX_ROUNDS];	/* ns a round trip, ns a byte */
+	enum shape shape;
+	uint32_t size;		/* connections: how many others are open */
+	uint64_t count[NTRANSPORTS + 1];
+	double figure[NTRANSPORTS + 1][MAX_ROUNDS];	/* ns for each that is counted */
+	double cpu[NTRANSPORTS][USERS][MAX_ROUNDS];	/* the same, of streams */
 };
 
 static double measure(struct job *j, int t, void *c)
 {
 	uint64_t count = j->count[t];
+	int64_t ns = 0;
 
-	if (j->copy)
-		return (double)run_copy(j->size, count) / count;
-	if (j->connect)
-		return (double)run_connect(t, count) / count;
-	if (j->stream)
-		return (double)run_stream(transports[t], c, j->size, count) / count;
-	return (double)run_ping(transports[t], c, j->size, count) / count;
+	switch (j->shape) {
+	case PING:
+		ns = run_ping(transports[t], c, j->size, count);
+		break;
+	case STREAM:
+		ns = run_stream(transports[t], c, j->size, j->size, count);
+		break;
+	case RATE:
+		ns = run_stream(transports[t], c, j->size, READ_SIZE, count * j->size);
+		break;
+	case CONNECT:
+		ns = run_connect(t, count);
+		break;
+	case PARALLEL:
+		ns = run_parallel(t, count);
+		break;
+	case COPY:
+		ns = run_copy(j->size, count);
+		break;
+	}
+	return (double)ns / count;
 }
 
-/* How much fills --ms, from a short run that also warms up; fixed when instructions count. */
+static struct usage usage_there(void *control)
+{
+	struct usage u;
+
+	ask(&over_tcp, control, OP_USAGE, 0, 0);
+	recv_exact(&over_tcp, control, sizeof(u));
+	memcpy(&u, over_tcp.data(control), sizeof(u));
+	return u;
+}
+
+/* With the processor's time; not where instructions count: asking costs some. */
+static void measure_round(struct job *j, int t, void *c, void *control, int round)
+{
+	struct usage here[2], there[2];
+	double each = 1.0 / j->count[t];
+
+	if (j->shape != STREAM || opt.insn) {
+		j->figure[t][round] = measure(j, t, c);
+		return;
+	}
+	there[0] = usage_there(control);
+	here[0] = usage_now();
+	j->figure[t][round] = measure(j, t, c);
+	here[1] = usage_now();
+	there[1] = usage_there(control);
+	j->cpu[t][OF_SENDER][round] = (here[1].process - here[0].process) * each;
+	j->cpu[t][OF_SENDERS_HOST][round] = (here[1].host - here[0].host) * each;
+	j->cpu[t][OF_RECEIVER][round] = (there[1].process - there[0].process) * each;
+	j->cpu[t][OF_RECEIVERS_HOST][round] = (there[1].host - there[0].host) * each;
+}
+
+/* How much is done where instructions count: so much that a run repeats. */
+static uint64_t fixed_count(const struct job *j)
+{
+	switch (j->shape) {
+	case PING:
+		return (j->size > 4096 ? 60 : 300) / opt.divide;
+	case RATE:
+		return 4000 / opt.divide;
+	case STREAM:
+	case COPY:
+		return (16 << 20) / opt.divide;
+	default:
+		return 500 / opt.divide;
+	}
+}
+
+/* How much fills --ms, from a short run that also warms up. */
 static void calibrate(struct job *j, int t, void *c)
 {
-	bool bytes = j->stream || j->copy;
-	double each;
-	uint64_t count;
+	bool bytes = shapes[j->shape].bytes;
+	double each, ms = opt.ms;
+	uint64_t count, least = bytes ? 16 * (uint64_t)j->size : j->shape == RATE ? 64 :
+			j->shape == PARALLEL ? 2 * AT_ONCE : 20;
 
-	j->count[t] = bytes ? 16 * (uint64_t)j->size : 20;
+	j->count[t] = least;
 	each = measure(j, t, c);
-	if (opt.insn)
-		count = bytes ? 16 << 20 : j->connect ? 1000 : j->size > 4096 ? 60 : 300;
-	else
-		count = opt.ms * 1e6 / each;
+	if (j->shape == STREAM)		/* /proc/stat counts in hundredths of a second */
+		ms *= 4;
+	count = opt.insn ? fixed_count(j) : ms * 1e6 / each;
 	if (bytes)
 		count -= count % j->size;
-	if (count < j->count[t])
-		count = j->count[t];
-	j->count[t] = count;
+	if (j->shape == PARALLEL)
+		count -= count % AT_ONCE;
+	j->count[t] = count > least ? count : least;
 }
 
 static int by_value(const void *a, const void *b)
@@ -450,43 +644,87 @@ static const char *size_text(uint32_t size)
 	return text;
 }
 
-/* What a figure is shown as: scaled, and whether more is better. */
+/* What a figure is shown as. */
 static double scaled(const struct job *j, double ns)
 {
-	if (opt.insn)	/* thousands a round trip, millions a GiB */
-		return j->stream || j->copy ? ns / opt.insn * 1024 * 1.048576 : ns / opt.insn / 1000;
-	return j->stream ? 1e9 / ns / (1 << 20) : ns / 1000;
+	bool bytes = shapes[j->shape].bytes;
+
+	if (opt.insn)	/* millions a GiB, thousands */
+		return bytes ? ns / opt.insn * 1024 * 1.048576 : ns / opt.insn / 1000;
+	switch (j->shape) {
+	case STREAM:
+		return 1e9 / ns / (1 << 20);
+	case RATE:
+		return 1e6 / ns;
+	case PARALLEL:
+		return 1e9 / ns;
+	default:
+		return ns / 1000;
+	}
 }
 
 static bool left_out(const struct job *j, const bool *chosen, int t)
 {
 	if (t == NTRANSPORTS)
-		return !j->copy;
-	return !chosen[t] || j->copy || (j->connect && !transports[t]->can_connect);
+		return j->shape != COPY;
+	if (!chosen[t] || j->shape == COPY)
+		return true;
+	return (j->shape == CONNECT || j->shape == PARALLEL) && !transports[t]->can_connect;
+}
+
+static double median(const double *figures)
+{
+	double sorted[MAX_ROUNDS];
+
+	memcpy(sorted, figures, opt.rounds * sizeof(*figures));
+	qsort(sorted, opt.rounds, sizeof(*sorted), by_value);
+	return sorted[opt.rounds / 2];
+}
+
+static void print_tsv(const char *shape, uint32_t size, const char *name, const char *unit,
+		      const double *figures)
+{
+	int r;
+
+	if (!opt.tsv)
+		return;
+	printf("@\t%s\t%u\t%s\t%s", shape, size, name, unit);
+	for (r = 0; r < opt.rounds; r++)
+		printf("\t%.4f", figures[r]);
+	putchar('\n');
+}
+
+/* Processor seconds a GiB. */
+static void report_cpu(const struct job *j, int t)
+{
+	double shown[MAX_ROUNDS];
+	char unit[64];
+	int u, r;
+
+	for (u = 0; u < USERS; u++) {
+		for (r = 0; r < opt.rounds; r++)
+			shown[r] = j->cpu[t][u][r] * 1.073741824;
+		printf("  %-10s %10.2f s a GiB of the %s\n", transports[t]->name, median(shown),
+		       users[u]);
+		snprintf(unit, sizeof(unit), "s a GiB, %s", users[u]);
+		print_tsv("cpu", j->size, transports[t]->name, unit, shown);
+	}
 }
 
 static void report(struct job *j, const bool *chosen)
 {
 	double med[NTRANSPORTS + 1], verbs = 0, tcp = 0;
-	const char *unit;
-	int i, last = opt.rounds - 1;
+	const char *unit = opt.insn ? shapes[j->shape].insn_unit : shapes[j->shape].unit;
+	int i, r;
 
-	if (opt.insn)
-		unit = j->stream || j->copy ? "million instructions a GiB" :
-		       j->connect ? "thousand instructions a connection" :
-				    "thousand instructions a round trip";
+	if (j->shape == CONNECT || j->shape == PARALLEL)
+		printf("\n%s, %u others open: %s\n", shapes[j->shape].title, j->size, unit);
 	else
-		unit = j->stream ? "MiB/s" : j->connect ? "us a connection" : "us a round trip";
-	if (j->connect)
-		printf("\nconnection: %s\n", unit);
-	else
-		printf("\n%s of %s: %s\n", j->copy ? "one kernel copy" :
-		       j->stream ? "stream" : "ping-pong", size_text(j->size), unit);
+		printf("\n%s of %s: %s\n", shapes[j->shape].title, size_text(j->size), unit);
 	for (i = 0; i <= NTRANSPORTS; i++) {
 		if (left_out(j, chosen, i))
 			continue;
-		qsort(j->figure[i], opt.rounds, sizeof(double), by_value);
-		med[i] = j->figure[i][opt.rounds / 2];
+		med[i] = median(j->figure[i]);
 		if (i < NTRANSPORTS && transports[i] == &over_verbs)
 			verbs = med[i];
 		if (i < NTRANSPORTS && transports[i] == &over_tcp)
@@ -496,87 +734,46 @@ static void report(struct job *j, const bool *chosen)
 	       verbs ? "/verbs" : "", tcp ? "/tcp" : "");
 	for (i = 0; i <= NTRANSPORTS; i++) {
 		const char *name = i < NTRANSPORTS ? transports[i]->name : "copy";
-		double lo, hi;
+		double shown[MAX_ROUNDS], lo = INFINITY, hi = 0;
 
 		if (left_out(j, chosen, i))
 			continue;
-		lo = scaled(j, j->figure[i][0]);
-		hi = scaled(j, j->figure[i][last]);
-		if (lo > hi) {
-			double swap = lo;
-
-			lo = hi;
-			hi = swap;
+		for (r = 0; r < opt.rounds; r++) {
+			shown[r] = scaled(j, j->figure[i][r]);
+			lo = fmin(lo, shown[r]);
+			hi = fmax(hi, shown[r]);
 		}
 		/* The ratio is of costs: above 1 is dearer than the other. */
-		printf("  %-10s %10.1f %10.1f %10.1f", name, scaled(j, med[i]), lo, hi);
+		printf("  %-10s %10.1f %10.1f %10.1f", name, median(shown), lo, hi);
 		if (verbs)
 			printf(" %8.2f", med[i] / verbs);
 		if (tcp)
 			printf(" %8.2f", med[i] / tcp);
 		putchar('\n');
-		if (opt.tsv)
-			printf("@\t%s\t%u\t%s\t%s\t%.3f\t%.3f\t%.3f\n",
-				j->copy ? "copy" : j->connect ? "connect" :
-				j->stream ? "stream" : "ping", j->size,
-				name, unit, scaled(j, med[i]), lo, hi);
+		print_tsv(shapes[j->shape].name, j->size, name, unit, shown);
 	}
+	for (i = 0; i < NTRANSPORTS && j->shape == STREAM && !opt.insn; i++)
+		if (!left_out(j, chosen, i))
+			report_cpu(j, i);
 }
 
-static double idle_seconds(void)
+static void run_jobs(struct job *jobs, int njobs, const bool *chosen, void **conns, void *control)
 {
-	double user, nice, system, idle = 0;
-	FILE *f = fopen("/proc/stat", "r");
-
-	if (f) {
-		if (fscanf(f, "cpu %lf %lf %lf %lf", &user, &nice, &system, &idle) != 4)
-			idle = 0;
-		fclose(f);
-	}
-	return idle / sysconf(_SC_CLK_TCK);
-}
-
-static void compare(const bool *chosen)
-{
-	int njobs = opt.npings + opt.nstreams + opt.connect + !!opt.insn, i, t, r;
-	struct job *jobs = calloc(njobs, sizeof(*jobs));
-	void *conns[NTRANSPORTS] = {};
 	double idle, load[3];
 	int64_t start;
+	int i, t, r;
 
-	for (i = 0; i < opt.npings; i++)
-		jobs[i].size = opt.ping[i];
-	for (i = 0; i < opt.nstreams; i++) {
-		jobs[opt.npings + i].stream = true;
-		jobs[opt.npings + i].size = opt.stream[i];
-	}
-	if (opt.connect)
-		jobs[opt.npings + opt.nstreams].connect = true;
-	if (opt.insn) {
-		jobs[njobs - 1].copy = true;
-		jobs[njobs - 1].size = 64 << 10;
-	}
-	for (t = 0; t < NTRANSPORTS; t++)
-		if (chosen[t])
-			conns[t] = transports[t]->connect(opt.host, port_of(t, PORT_SERVE));
-	for (i = 0; i < njobs; i++) {
-		if (jobs[i].copy)
-			calibrate(&jobs[i], NTRANSPORTS, NULL);
-		for (t = 0; t < NTRANSPORTS; t++)
+	for (i = 0; i < njobs; i++)
+		for (t = 0; t <= NTRANSPORTS; t++)
 			if (!left_out(&jobs[i], chosen, t))
 				calibrate(&jobs[i], t, conns[t]);
-	}
 	idle = idle_seconds();
 	start = now();
 	for (r = 0; r < opt.rounds; r++) {
-		for (i = 0; i < njobs; i++) {
-			if (jobs[i].copy)
-				jobs[i].figure[NTRANSPORTS][r] =
-					measure(&jobs[i], NTRANSPORTS, NULL);
-			for (t = 0; t < NTRANSPORTS; t++)
+		for (i = 0; i < njobs; i++)
+			for (t = 0; t <= NTRANSPORTS; t++)
 				if (!left_out(&jobs[i], chosen, t))
-					jobs[i].figure[t][r] = measure(&jobs[i], t, conns[t]);
-		}
+					measure_round(&jobs[i], t, conns[t], control, r);
 		fprintf(stderr, "round %d of %d\n", r + 1, opt.rounds);
 	}
 	idle = (idle_seconds() - idle) / ((now() - start) / 1e9);
@@ -585,6 +782,64 @@ static void compare(const bool *chosen)
 	if (getloadavg(load, 3) == 3)
 		printf("\n%d rounds, load average here %.2f, processor idle %.1f %%\n", opt.rounds,
 		       load[0], 100 * idle / sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static int add_connections(struct job *jobs, uint32_t open)
+{
+	jobs[0].shape = CONNECT;
+	jobs[0].size = open;
+	if (opt.insn)
+		return 1;	/* how much there is to wait for does not count there */
+	jobs[1].shape = PARALLEL;
+	jobs[1].size = open;
+	return 2;
+}
+
+/* The end of the program closes them. */
+static void open_others(const bool *chosen)
+{
+	int i, t;
+
+	for (t = 0; t < NTRANSPORTS; t++)
+		for (i = 0; chosen[t] && transports[t]->can_connect && i < opt.open; i++)
+			transports[t]->connect(opt.host, port_of(t, PORT_HOLD));
+}
+
+static void compare(const bool *chosen, void *control)
+{
+	/* The last ones: connections, or the copy. */
+	struct job *jobs = calloc(opt.npings + opt.nstreams + opt.nrates + 3, sizeof(*jobs));
+	void *conns[NTRANSPORTS + 1] = {};
+	int n = 0, i, t;
+
+	if (!jobs)
+		die("no memory");
+	for (i = 0; i < opt.npings; i++, n++)
+		jobs[n].size = opt.ping[i];
+	for (i = 0; i < opt.nstreams; i++, n++) {
+		jobs[n].shape = STREAM;
+		jobs[n].size = opt.stream[i];
+	}
+	for (i = 0; i < opt.nrates; i++, n++) {
+		jobs[n].shape = RATE;
+		jobs[n].size = opt.rate[i];
+	}
+	if (opt.connect)
+		n += add_connections(&jobs[n], 0);
+	if (opt.insn) {
+		jobs[n].shape = COPY;
+		jobs[n].size = 64 << 10;
+		n++;
+	}
+	for (t = 0; t < NTRANSPORTS; t++)
+		if (chosen[t])
+			conns[t] = transports[t]->connect(opt.host, port_of(t, PORT_SERVE));
+	run_jobs(jobs, n, chosen, conns, control);
+	if (opt.open) {
+		open_others(chosen);
+		memset(jobs, 0, 2 * sizeof(*jobs));
+		run_jobs(jobs, add_connections(jobs, opt.open), chosen, conns, control);
+	}
 	for (t = 0; t < NTRANSPORTS; t++)
 		if (chosen[t])
 			transports[t]->close(conns[t]);
@@ -709,7 +964,10 @@ int main(int argc, char **argv)
 		{ "ms", required_argument, NULL, 'm' },
 		{ "insn", required_argument, NULL, 'i' },
 		{ "idle", required_argument, NULL, 'I' },
+		{ "rate", required_argument, NULL, 'R' },
+		{ "divide", required_argument, NULL, 'd' },
 		{ "connect", no_argument, NULL, 'c' },
+		{ "open", required_argument, NULL, 'O' },
 		{ "tsv", no_argument, NULL, 't' },
 		{}
 	};
@@ -732,7 +990,10 @@ int main(int argc, char **argv)
 		case 'm': opt.ms = atoi(optarg); break;
 		case 'i': opt.insn = atoi(optarg); break;
 		case 'I': opt.idle = atoi(optarg); break;
+		case 'R': opt.nrates = parse_sizes(optarg, opt.rate); break;
+		case 'd': opt.divide = atoi(optarg); break;
 		case 'c': opt.connect = true; break;
+		case 'O': opt.open = atoi(optarg); break;
 		case 't': opt.tsv = true; break;
 		default:
 			fputs(usage, stderr);
@@ -740,7 +1001,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc || serving == !!opt.host || opt.rounds < 1 ||
-	    opt.rounds > MAX_ROUNDS || opt.port < 1 || opt.ms < 1) {
+	    opt.rounds > MAX_ROUNDS || opt.port < 1 || opt.ms < 1 || opt.divide < 1) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -750,7 +1011,7 @@ int main(int argc, char **argv)
 	if (opt.idle)
 		measure_idle(chosen, control);
 	else
-		compare(chosen);
+		compare(chosen, control);
 	over_tcp.close(control);
 	return 0;
 }
