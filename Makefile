@@ -5,7 +5,8 @@
 #   make check          all tests that fit half an hour
 #   make check-all      those and the long ones
 #   make fuzz SECONDS=n   libFuzzer over what reads hostile bytes (default 60)
-#   make bench          what it costs beside TCP, rsockets and raw verbs
+#   make bench          what it costs beside TCP, rsockets and raw verbs: docs/results.md
+#   make bench QUICK=1  a trial of that, in a few minutes
 #   make                the module for the running kernel, and the tools
 #   make KDIR=DIR       the module for the kernel whose build tree is DIR
 #   make install        on a real host, as root
@@ -43,8 +44,11 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/sdp.conf.5
 	$(if $(DESTDIR),,depmod $(KVER))
 
-demo check check-all bench:
+demo check check-all:
 	@scripts/$@
+
+bench:
+	@scripts/bench $(if $(QUICK),--quick) $(PARTS)
 
 fuzz:
 	@scripts/fuzz $(SECONDS)

@@ -19,6 +19,7 @@ struct transport {
 	bool can_idle;		/* many connections at once may be held */
 	bool can_connect;	/* the cost of a connection may be measured */
 	bool stays_open;	/* close() hangs unless the other side reads */
+	int idle_max;		/* so many may be held in a guest's memory; 0: any number */
 	void *(*listen)(int port);
 	void *(*accept)(void *listener);
 	void *(*connect)(const char *host, int port);

@@ -245,5 +245,6 @@ const struct transport over_fallback = {
 };
 const struct transport over_unix = { .name = "unix", .can_connect = true, SOCKET_OPS(unix) };
 const struct transport over_rsockets = {
-	.name = "rsockets", .can_connect = true, .stays_open = true, SOCKET_OPS(rsocket)
+	.name = "rsockets", .can_connect = true, .stays_open = true, .idle_max = 200,
+	SOCKET_OPS(rsocket)
 };
