@@ -37,6 +37,22 @@ struct transport {
 extern const struct transport over_tcp, over_sdp, over_fallback, over_rsockets, over_verbs,
 	over_unix;
 
+/* Bytes in use. */
+struct memory {
+	int64_t kernel, user;
+};
+
+/* Processor time since some moment, ns: of this program, and of all this host. */
+struct usage {
+	int64_t process, host;
+};
+
+int64_t now(void);		/* ns */
+struct memory memory_now(void);
+struct usage usage_now(void);
+double idle_seconds(void);	/* of all processors together */
+int64_t ran(void);		/* ns in which anything ran on the first of them */
+
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
 
 #endif

@@ -39,9 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -77,15 +75,6 @@ struct request {
 	uint64_t count;		/* round trips; bytes in all */
 };
 
-struct memory {
-	int64_t kernel, user;	/* bytes in use */
-};
-
-/* Processor time since some moment, ns. */
-struct usage {
-	int64_t process, host;
-};
-
 static struct {
 	const char *host;
 	int port;
@@ -115,14 +104,6 @@ void die(const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	exit(1);
-}
-
-static int64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
 /* ---------------------------------------------------------------- transports */
@@ -155,90 +136,6 @@ static void recv_stream(const struct transport *t, void *c, uint32_t size, uint6
 static void recv_exact(const struct transport *t, void *c, size_t size)
 {
 	recv_stream(t, c, size, size);
-}
-
-/* -------------------------------------------------------------------- memory */
-
-static struct memory memory_now(void)
-{
-	struct memory m = {};
-	long long value, total = 0, other = 0;
-	char line[128], key[64];
-	FILE *f;
-
-	/* Counters are kept per processor; this folds them. */
-	f = fopen("/proc/sys/vm/stat_refresh", "w");
-	if (f) {
-		fputs("1\n", f);
-		fclose(f);
-	}
-	f = fopen("/proc/meminfo", "r");
-	if (!f)
-		die("/proc/meminfo: %s", strerror(errno));
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63[^:]: %lld", key, &value) != 2)
-			continue;
-		if (!strcmp(key, "MemTotal"))
-			total = value;
-		else if (!strcmp(key, "MemFree") || !strcmp(key, "Buffers") ||
-			 !strcmp(key, "Cached") || !strcmp(key, "AnonPages"))
-			other += value;
-		if (!strcmp(key, "AnonPages"))
-			m.user = value * 1024;
-	}
-	fclose(f);
-	m.kernel = (total - other) * 1024;
-	return m;
-}
-
-/* ------------------------------------------------------------ processor time */
-
-/* What all processors of this host were idle together, in seconds. */
-static double idle_seconds(void)
-{
-	double user, nice, system, idle = 0, iowait = 0;
-	FILE *f = fopen("/proc/stat", "r");
-
-	if (f) {
-		if (fscanf(f, "cpu %lf %lf %lf %lf %lf", &user, &nice, &system, &idle,
-			   &iowait) != 5)
-			die("/proc/stat is not as expected");
-		fclose(f);
-	}
-	return (idle + iowait) / sysconf(_SC_CLK_TCK);
-}
-
-static int64_t timeval_ns(struct timeval tv)
-{
-	return tv.tv_sec * 1000000000ll + tv.tv_usec * 1000;
-}
-
-static struct usage usage_now(void)
-{
-	struct usage u;
-	struct rusage r;
-
-	getrusage(RUSAGE_SELF, &r);
-	u.process = timeval_ns(r.ru_utime) + timeval_ns(r.ru_stime);
-	/* What is counted as busy is found by ticks; what is idle, by the clock. */
-	u.host = now() * sysconf(_SC_NPROCESSORS_ONLN) - (int64_t)(idle_seconds() * 1e9);
-	return u;
-}
-
-/* ns in which anything ran on the one processor of this guest. */
-static int64_t ran(void)
-{
-	unsigned long long ns = 0;
-	char line[256];
-	FILE *f = fopen("/proc/schedstat", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "cpu0 %*u %*u %*u %*u %*u %*u %llu", &ns) == 1)
-			break;
-	if (!ns)
-		die("/proc/schedstat does not tell how long cpu0 ran");
-	fclose(f);
-	return ns;
 }
 
 /* -------------------------------------------------------------------- server */

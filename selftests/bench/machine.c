@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the machine says of itself: the time, its processors' and its memory.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+struct memory memory_now(void)
+{
+	struct memory m = {};
+	long long value, total = 0, other = 0;
+	char line[128], key[64];
+	FILE *f;
+
+	/* Counters are kept per processor; this folds them. */
+	f = fopen("/proc/sys/vm/stat_refresh", "w");
+	if (f) {
+		fputs("1\n", f);
+		fclose(f);
+	}
+	f = fopen("/proc/meminfo", "r");
+	if (!f)
+		die("/proc/meminfo: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63[^:]: %lld", key, &value) != 2)
+			continue;
+		if (!strcmp(key, "MemTotal"))
+			total = value;
+		else if (!strcmp(key, "MemFree") || !strcmp(key, "Buffers") ||
+			 !strcmp(key, "Cached") || !strcmp(key, "AnonPages"))
+			other += value;
+		if (!strcmp(key, "AnonPages"))
+			m.user = value * 1024;
+	}
+	fclose(f);
+	m.kernel = (total - other) * 1024;
+	return m;
+}
+
+double idle_seconds(void)
+{
+	double user, nice, system, idle = 0, iowait = 0;
+	FILE *f = fopen("/proc/stat", "r");
+
+	if (f) {
+		if (fscanf(f, "cpu %lf %lf %lf %lf %lf", &user, &nice, &system, &idle,
+			   &iowait) != 5)
+			die("/proc/stat is not as expected");
+		fclose(f);
+	}
+	return (idle + iowait) / sysconf(_SC_CLK_TCK);
+}
+
+static int64_t timeval_ns(struct timeval tv)
+{
+	return tv.tv_sec * 1000000000ll + tv.tv_usec * 1000;
+}
+
+struct usage usage_now(void)
+{
+	struct usage u;
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	u.process = timeval_ns(r.ru_utime) + timeval_ns(r.ru_stime);
+	/* What is counted as busy is found by ticks; what is idle, by the clock. */
+	u.host = now() * sysconf(_SC_NPROCESSORS_ONLN) - (int64_t)(idle_seconds() * 1e9);
+	return u;
+}
+
+int64_t ran(void)
+{
+	unsigned long long ns = 0;
+	char line[256];
+	FILE *f = fopen("/proc/schedstat", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "cpu0 %*u %*u %*u %*u %*u %*u %llu", &ns) == 1)
+			break;
+	if (!ns)
+		die("/proc/schedstat does not tell how long cpu0 ran");
+	fclose(f);
+	return ns;
+}
