@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# bench.sh two|one [OPTION...]: run sdp_bench in the rig, from h1 to h2 or from
-# h1 to itself.  Options go to the client.  On one host perftest's ib_send_lat -e
+# bench.sh two|one [OPTION...] [-- OPTION...]: run sdp_bench in the rig, from h1 to
+# h2 or from h1 to itself.  Options go to the client; for those behind "--" there
+# is another run, with another server.  On one host perftest's ib_send_lat -e
 # is measured too: there its clock, the guest's cycle counter, counts instructions.
 set -u
 where=$1
@@ -15,16 +16,20 @@ one)	server=h1 over=$over,unix ;;
 esac
 # A connection is a descriptor, and --idle opens many.
 ulimit -n 16384
-on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over" &
-for _ in $(seq 300); do
-	on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
-	sleep 0.1
-done
 address=$(getent ahostsv4 $server | awk 'NR == 1 { print $1 }')
-"$bench" --host "$address" --over $over "$@"
-status=$?
-on $server pkill -x sdp_bench
-wait
+status=0
+
+# OPTION...
+session() {
+	on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over" &
+	for _ in $(seq 300); do
+		on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
+		sleep 0.1
+	done
+	"$bench" --host "$address" --over $over "$@" || status=1
+	on $server pkill -x sdp_bench
+	wait
+}
 
 # SIZE NS COUNT: one line of perftest's, turned into thousand instructions of NS ns
 perftest() {
@@ -45,15 +50,22 @@ perftest() {
 	wait
 }
 
-ns='' divide=1 last=''
+ns='' divide=1 options=() last=''
 for word; do
 	case $last in
 	--insn)		ns=$word ;;
 	--divide)	divide=$word ;;
 	esac
 	last=$word
+	if [ "$word" = -- ]; then
+		session "${options[@]}"
+		options=()
+	else
+		options+=("$word")
+	fi
 done
-if [ $where = one ] && [ -n "$ns" ]; then
+session "${options[@]}"
+if [ "$where" = one ] && [ -n "$ns" ]; then
 	for size in 1 64 1024 65536; do
 		perftest $size "$ns" $((1000 / divide))
 	done

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,13 +76,36 @@ static const struct calls rsocket_calls = {
 	.close = rclose,
 };
 
-/* One buffer for all, as memory of idle connections is measured with these too. */
 struct conn {
 	const struct calls *calls;
 	int fd;
 };
 
-static __thread char buffer[BENCH_MAX] __attribute__((aligned(4096)));
+/* One buffer for all connections of a thread, as memory of idle ones is measured
+ * with these too; not in the thread's own storage, which is made at its start.
+ */
+static pthread_once_t buffers_made = PTHREAD_ONCE_INIT;
+static pthread_key_t buffers;
+
+static void make_buffers(void)
+{
+	if (pthread_key_create(&buffers, free))
+		die("no key for buffers");
+}
+
+static char *buffer(void)
+{
+	char *b;
+
+	pthread_once(&buffers_made, make_buffers);
+	b = pthread_getspecific(buffers);
+	if (!b) {
+		b = aligned_alloc(4096, BENCH_MAX);
+		if (!b || pthread_setspecific(buffers, b))
+			die("no memory");
+	}
+	return b;
+}
 
 static socklen_t address(const struct calls *calls, const char *host, int port,
 			 struct sockaddr_storage *ss)
@@ -162,7 +186,7 @@ static void *sock_connect(const struct calls *calls, const char *host, int port)
 static void sock_send(void *conn, const void *data, size_t size)
 {
 	struct conn *c = conn;
-	const char *from = data ?: buffer;
+	const char *from = data ?: buffer();
 
 	while (size) {
 		ssize_t n = c->calls->send(c->fd, from, size, MSG_NOSIGNAL);
@@ -182,7 +206,7 @@ static size_t sock_recv_some(void *conn, size_t size)
 	ssize_t n;
 
 	do {
-		n = c->calls->recv(c->fd, buffer, size, 0);
+		n = c->calls->recv(c->fd, buffer(), size, 0);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != ECONNRESET)
 		die("%s: recv: %s", c->calls->name, strerror(errno));
@@ -192,7 +216,7 @@ static size_t sock_recv_some(void *conn, size_t size)
 static const void *sock_data(void *conn)
 {
 	(void)conn;
-	return buffer;
+	return buffer();
 }
 
 static void sock_close(void *conn)
@@ -244,7 +268,11 @@ const struct transport over_fallback = {
 	.name = "fallback", .can_connect = true, SOCKET_OPS(fallback)
 };
 const struct transport over_unix = { .name = "unix", .can_connect = true, SOCKET_OPS(unix) };
+/* Where one thread accepts and another closes, all wait for ever: librdmacm's
+ * service thread sees an event, looks for it when another has taken it, and
+ * answers nobody any more.
+ */
 const struct transport over_rsockets = {
-	.name = "rsockets", .can_connect = true, .stays_open = true, .idle_max = 200,
-	SOCKET_OPS(rsocket)
+	.name = "rsockets", .can_connect = true, .one_by_one = true, .stays_open = true,
+	.idle_max = 200, SOCKET_OPS(rsocket)
 };

@@ -11,8 +11,7 @@
  * byte back when all has come.  Rate: the same of small messages, each a write of
  * its own, read with a large buffer, as programs do.  Connections (--connect):
  * the server closes each as soon as it has accepted it; one after another, and
- * several at once; with --open N a second time while N more are open of each
- * transport.  "fallback" is TCP by way of SDP: a socket that would go by SDP to
+ * several at once; with --open N while N more are open of each transport.  "fallback" is TCP by way of SDP: a socket that would go by SDP to
  * a listener that is plain TCP's, which is known by then.
  *
  * A figure is the median of --rounds measurements, with the least and the
@@ -39,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ static const char usage[] =
 "  --stream LIST  sizes of writes in a stream (default: 64k,1m)\n"
 "  --rate LIST    sizes of small messages (default: none)\n"
 "  --connect      measure connections too\n"
-"  --open N       and once more while N are open of each transport\n"
+"  --open N       and keep N open of each transport meanwhile\n"
 "  --rounds N     default 7\n"
 "  --ms N         how long one measurement should take (default: 150)\n"
 "  --insn NS      count instructions, each of NS nanoseconds of the clock\n"
@@ -259,6 +259,48 @@ static void *close_transport(void *arg)
 	return NULL;
 }
 
+static bool offered(int transport, int what)
+{
+	const struct transport *t = transports[transport];
+
+	return what == PORT_SERVE || (what == PORT_HOLD ? t->can_idle : t->can_connect);
+}
+
+static struct serving *start_listening(int transport, int what)
+{
+	struct serving *s = calloc(1, sizeof(*s));
+
+	s->t = transports[transport];
+	s->index = transport;
+	s->listener = s->t->listen(port_of(transport, what));
+	return s;
+}
+
+/* In a process of its own; returns when it listens. */
+static void serve_apart(int transport, int what, void *(*does)(void *))
+{
+	int listens[2];
+	struct serving *s;
+	char byte = 0;
+
+	if (pipe(listens))
+		die("no pipe");
+	switch (fork()) {
+	case -1:
+		die("no process");
+	case 0:
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		s = start_listening(transport, what);
+		if (write(listens[1], &byte, 1) != 1)
+			die("nobody waits");
+		does(s);
+	}
+	close(listens[1]);
+	if (read(listens[0], &byte, 1) != 1)
+		die("%s: nobody listens", transports[transport]->name);
+	close(listens[0]);
+}
+
 static void serve(const bool *chosen)
 {
 	static void *(*const does[])(void *) = {
@@ -268,18 +310,21 @@ static void serve(const bool *chosen)
 	pthread_t thread;
 	int i, n, what;
 
+	/* Before there are threads here. */
+	for (i = 0; i < NTRANSPORTS; i++)
+		for (what = PORT_HOLD; what <= PORT_CLOSE && chosen[i]; what++)
+			if (offered(i, what) && transports[i]->one_by_one)
+				serve_apart(i, what, does[what]);
 	for (i = 0; i < NTRANSPORTS; i++) {
 		pthread_mutex_init(&held[i].lock, NULL);
 		for (what = PORT_SERVE; what <= PORT_CLOSE && chosen[i]; what++) {
-			struct serving *s = calloc(1, sizeof(*s));
+			struct serving *s;
 
-			if ((what == PORT_HOLD && !transports[i]->can_idle) ||
-			    (what == PORT_CLOSE && !transports[i]->can_connect))
+			if (!offered(i, what) ||
+			    (what != PORT_SERVE && transports[i]->one_by_one))
 				continue;
-			s->t = transports[i];
-			s->index = i;
-			s->listener = s->t->listen(port_of(i, what));
-			for (n = 0; n < (what == PORT_CLOSE ? AT_ONCE : 1); n++)
+			s = start_listening(i, what);
+			for (n = what == PORT_CLOSE ? AT_ONCE : 1; n; n--)
 				if (pthread_create(&thread, NULL, does[what], s))
 					die("no thread");
 		}
@@ -566,7 +611,9 @@ static bool left_out(const struct job *j, const bool *chosen, int t)
 		return j->shape != COPY;
 	if (!chosen[t] || j->shape == COPY)
 		return true;
-	return (j->shape == CONNECT || j->shape == PARALLEL) && !transports[t]->can_connect;
+	return (j->shape == CONNECT && !transports[t]->can_connect) ||
+	       (j->shape == PARALLEL &&
+		(!transports[t]->can_connect || transports[t]->one_by_one));
 }
 
 static double median(const double *figures)
@@ -681,14 +728,14 @@ static void run_jobs(struct job *jobs, int njobs, const bool *chosen, void **con
 		       load[0], 100 * idle / sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static int add_connections(struct job *jobs, uint32_t open)
+static int add_connections(struct job *jobs)
 {
 	jobs[0].shape = CONNECT;
-	jobs[0].size = open;
+	jobs[0].size = opt.open;
 	if (opt.insn)
 		return 1;	/* how much there is to wait for does not count there */
 	jobs[1].shape = PARALLEL;
-	jobs[1].size = open;
+	jobs[1].size = opt.open;
 	return 2;
 }
 
@@ -722,8 +769,8 @@ static void compare(const bool *chosen, void *control)
 		jobs[n].size = opt.rate[i];
 	}
 	if (opt.connect)
-		n += add_connections(&jobs[n], 0);
-	if (opt.insn) {
+		n += add_connections(&jobs[n]);
+	if (opt.insn && !opt.open) {
 		jobs[n].shape = COPY;
 		jobs[n].size = 64 << 10;
 		n++;
@@ -731,15 +778,11 @@ static void compare(const bool *chosen, void *control)
 	for (t = 0; t < NTRANSPORTS; t++)
 		if (chosen[t])
 			conns[t] = transports[t]->connect(opt.host, port_of(t, PORT_SERVE));
+	open_others(chosen);
 	run_jobs(jobs, n, chosen, conns, control);
-	if (opt.open) {
-		open_others(chosen);
-		memset(jobs, 0, 2 * sizeof(*jobs));
-		run_jobs(jobs, add_connections(jobs, opt.open), chosen, conns, control);
-	}
-	for (t = 0; t < NTRANSPORTS; t++)
-		if (chosen[t])
-			transports[t]->close(conns[t]);
+	/* The end of the program closes them: with verbs, close() waits long for a
+	 * peer that looks for messages only.
+	 */
 	free(jobs);
 }
 
