@@ -18,7 +18,7 @@ struct transport {
 	const char *name;
 	bool can_idle;		/* many connections at once may be held */
 	bool can_connect;	/* the cost of a connection may be measured */
-	bool one_by_one;	/* two threads of a process must not open and close */
+	bool one_by_one;	/* a process must not accept before it has closed */
 	bool stays_open;	/* close() hangs unless the other side reads */
 	int idle_max;		/* so many may be held in a guest's memory; 0: any number */
 	void *(*listen)(int port);

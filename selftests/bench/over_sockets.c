@@ -268,9 +268,9 @@ const struct transport over_fallback = {
 	.name = "fallback", .can_connect = true, SOCKET_OPS(fallback)
 };
 const struct transport over_unix = { .name = "unix", .can_connect = true, SOCKET_OPS(unix) };
-/* Where one thread accepts and another closes, all wait for ever: librdmacm's
- * service thread sees an event, looks for it when another has taken it, and
- * answers nobody any more.
+/* Librdmacm's service thread may wait for ever for an event that is not there,
+ * when several connections have been accepted or other threads accept and close;
+ * then no call of the program comes back that needs it.
  */
 const struct transport over_rsockets = {
 	.name = "rsockets", .can_connect = true, .one_by_one = true, .stays_open = true,

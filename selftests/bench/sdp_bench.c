@@ -240,6 +240,8 @@ static void *hold_transport(void *arg)
 	struct held *h = &held[s->index];
 	void *c;
 
+	while (s->t->one_by_one)
+		pause();	/* connections come about without accept() */
 	for (;;) {
 		c = s->t->accept(s->listener);
 		pthread_mutex_lock(&h->lock);
@@ -276,6 +278,28 @@ static struct serving *start_listening(int transport, int what)
 	return s;
 }
 
+/* What librdmacm has accepted, and nobody has asked for, waits in a pair of sockets
+ * that are made with the listener: hundreds are to find room.
+ */
+static struct serving *start_queueing(int transport, int what)
+{
+	static const char path[] = "/proc/sys/net/core/wmem_default";
+	FILE *f = fopen(path, "r+");
+	struct serving *s;
+	int was;
+
+	if (!f || fscanf(f, "%d", &was) != 1)
+		die("%s: %s", path, strerror(errno));
+	rewind(f);
+	fprintf(f, "%d\n", 16 << 20);
+	fflush(f);
+	s = start_listening(transport, what);
+	rewind(f);
+	fprintf(f, "%d\n", was);
+	fclose(f);
+	return s;
+}
+
 /* In a process of its own; returns when it listens. */
 static void serve_apart(int transport, int what, void *(*does)(void *))
 {
@@ -290,7 +314,7 @@ static void serve_apart(int transport, int what, void *(*does)(void *))
 		die("no process");
 	case 0:
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		s = start_listening(transport, what);
+		s = start_queueing(transport, what);
 		if (write(listens[1], &byte, 1) != 1)
 			die("nobody waits");
 		does(s);
