@@ -12,7 +12,8 @@
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
-# suite moves in each direction; SDP_PROGRAMS: those of selftests/programs/ that
+# suite moves in each direction; SDP_VARIANTS: patterns of those of the socket suite
+# (tcp-v4, door1-v4, ...; default: all); SDP_PROGRAMS: those of selftests/programs/ that
 # the programs suite runs (default: all).
 
 cd "$(dirname "$(readlink -f "$0")")" || exit
@@ -51,6 +52,11 @@ else
 	stream_args="${SDP_STREAM_BYTES:-16m} 1"
 	mutations=500
 fi
+variants=
+set -f
+for v in ${SDP_VARIANTS:-}; do
+	variants+=" -v $v"
+done
 bin=${SDP_SELFTESTS:-../build/selftests}
 passed=0 failed=0
 out=$(mktemp)
@@ -93,10 +99,10 @@ suite() { # NAME COMMAND...
 	passed=$((passed + p)) failed=$((failed + f))
 }
 
-# shellcheck disable=SC2086 # stream_args
+# shellcheck disable=SC2086 # stream_args, variants
 for s in $suites; do
 	case $s in
-	socket)		suite socket "$bin/sdp_socket" ;;
+	socket)		suite socket "$bin/sdp_socket" $variants ;;
 	pair)		suite pair ./pair.sh ;;
 	stream)		suite stream ./stream.sh $stream_args ;;
 	preload)	suite preload ./preload.sh

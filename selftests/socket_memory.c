@@ -75,9 +75,9 @@ TEST_ON(memory_shrinks, ON_SDP)
 	struct pair p;
 	int i;
 
-	sysctl("shrink_after", ktap_ms(500));
+	sysctl("shrink_after", 500);
 	pair_open(&p);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 2; i++) {
 		struct task t = { .run = task_recv, .fd = p.s, .buf = text, .len = 5 };
 
 		stream(p.c, p.s);
@@ -100,15 +100,15 @@ TEST_ON(memory_shrinks_once, ON_SDP)
 	long long said;
 	struct pair p;
 
-	sysctl("shrink_after", ktap_ms(50));
+	sysctl("shrink_after", 200);
 	pair_open(&p);
 	stream(p.c, p.s);
 	shrunk(p.s);
 	EQ(asked + 1, counter("shrinks"));
 	/* What was used up is told, and that too; then it is still. */
-	sleep_ms(ktap_ms(200));
+	sleep_ms(500);
 	said = messages_sent(p.c) + messages_sent(p.s);
-	sleep_ms(ktap_ms(400));
+	sleep_ms(500);
 	EQ(said, messages_sent(p.c) + messages_sent(p.s));
 	EQ(asked + 1, counter("shrinks"));
 }
@@ -152,7 +152,7 @@ TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
 	struct pair p;
 	int fd;
 
-	sysctl("shrink_after", ktap_ms(300));
+	sysctl("shrink_after", 300);
 	pair_open(&p);
 	stream(p.c, p.s);
 	there = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -171,7 +171,7 @@ TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
 	task_start(&t);
 	await(fd, POLLIN);
 	asked = counter("shrinks");
-	sleep_ms(ktap_ms(900));
+	sleep_ms(900);
 	EQ(asked, counter("shrinks"));
 	copy.dst = reg.range.start;
 	copy.src = (unsigned long)page;
@@ -191,7 +191,7 @@ TEST_ON(memory_kept, ON_SDP)
 	sysctl("shrink_after", 0);
 	pair_open(&p);
 	stream(p.c, p.s);
-	sleep_ms(ktap_ms(300));
+	sleep_ms(300);
 	CHECK(mem_of(p.s) > 2 * IDLE);
 	EQ(asked, counter("shrinks"));
 }
