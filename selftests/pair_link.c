@@ -185,8 +185,8 @@ static void link_down_while_idle_server(void)
 /* ----------------------------------------------------------------- for too long */
 
 /*
- * Who sends is told ETIMEDOUT when the time is over, and not before; the other
- * side, who asks by SO_KEEPALIVE, is told as well.  What had arrived is right.
+ * Who sends is told when the time is over, and not before; the other side, who
+ * asks by SO_KEEPALIVE, is told as well.  What had arrived is right.
  */
 PAIR_LIMIT(outage_too_long, ON_SOME_SDP, 90)
 
@@ -209,7 +209,12 @@ static void outage_too_long_client(void)
 	task_join(&t);
 	/* A part was taken: the next call has the error. */
 	CHECK(t.ret > 0 && t.ret < (long long)t.len);
-	FAILS(ETIMEDOUT, send(c, &x, 1, MSG_NOSIGNAL));
+	EQ(-1, send(c, &x, 1, MSG_NOSIGNAL));
+	/* Only what goes there is lost: the other side may give up first, since
+	 * nobody acknowledges its credits, and its word of it comes through.
+	 */
+	if (errno != ETIMEDOUT && errno != ECONNRESET)
+		FAIL("send: expected ETIMEDOUT, got %s", ktap_errno(errno));
 	ktap_note("lost after %lld ms", ktap_now() - start);
 	IN_RANGE(3000, LONG_OUTAGE, ktap_now() - start);
 	FAILS(EPIPE, send(c, &x, 1, MSG_NOSIGNAL));
@@ -432,4 +437,9 @@ static void killed_in_outage_server(void)
 	EQ(pid, waitpid(pid, NULL, 0));
 	CHILD_OK(link);
 	meet("done");
+}
+
+int main(int argc, char **argv)
+{
+	return pair_main(argc, argv);
 }

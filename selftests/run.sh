@@ -5,8 +5,8 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, stream, preload (and the rules), programs, capture, wire, mutate, module,
-# fault (default: all that the number of hosts and the kernel allow).  "full" moves gigabytes,
+# SUITE: socket, pair, link, stream, preload (and the rules), programs, capture, wire, mutate,
+# module, fault (default: all that the number of hosts and the kernel allow, but link).  "full" moves gigabytes,
 # and says 20,000 mutated messages where quick says 500.
 # Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
@@ -104,6 +104,7 @@ for s in $suites; do
 	case $s in
 	socket)		suite socket "$bin/sdp_socket" $variants ;;
 	pair)		suite pair ./pair.sh ;;
+	link)		suite link env SDP_PAIR=sdp_link ./pair.sh ;;
 	stream)		suite stream ./stream.sh $stream_args ;;
 	preload)	suite preload ./preload.sh
 			suite rules ./rules.sh ;;
