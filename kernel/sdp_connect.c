@@ -28,6 +28,7 @@
 #include "sdp_connect.h"
 #include "sdp_link.h"
 #include "sdp_peers.h"
+#include "sdp_record.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 
@@ -91,6 +92,7 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 		err = 0;
 	if (err)
 		sdp_connect_set_failed(sk, sock, -err);
+	sdp_record_add(sk, ssk->reason, ssk->by_ulp);
 	sdp_ulp_detach(sk, sock, ssk);
 	if (err)
 		sdp_connect_report(sk);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sock_diag for family 27: a dump of listeners and connections.
+ * sock_diag for family 27: a dump of listeners and connections, and of those
+ * that TCP took over.
  *
  * AF_INET belongs to inet_diag, whose tables do not know our connections, so
  * this family number, which no socket reports, stands for "all that is SDP".
  * A dump that does not fit one message goes on where it stopped, by counting:
- * cb->args[0] listeners and cb->args[1] connections were shown.  What comes or
- * goes meanwhile may be missed or shown twice, as everywhere in sock_diag.
+ * cb->args[0] listeners and cb->args[1] connections were shown, and the records
+ * up to the serial number cb->args[2].  What comes or goes meanwhile may be
+ * missed or shown twice, as everywhere in sock_diag.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -16,6 +18,7 @@
 #include <net/netlink.h>
 #include "sdp_link.h"
 #include "sdp_opt.h"
+#include "sdp_record.h"
 #include "sdp_view.h"
 
 static u32 sdp_diag_bit(u8 state)
@@ -100,6 +103,25 @@ static void sdp_diag_fill_conn(struct sdp_diag_msg *msg, struct sdp_conn *conn,
 	spin_unlock_bh(&conn->up.lock);
 }
 
+static void sdp_diag_fill_record(struct sdp_diag_msg *msg,
+				 const struct sdp_record *record,
+				 struct user_namespace *ns)
+{
+	memset(msg, 0, sizeof(*msg));
+	msg->sdm_family = record->family;
+	msg->sdm_state = SDP_DIAG_FALLBACK;
+	msg->sdm_ulp = record->by_ulp;
+	msg->sdm_sport = record->sport;
+	msg->sdm_dport = record->dport;
+	memcpy(msg->sdm_saddr, &record->saddr, sizeof(msg->sdm_saddr));
+	memcpy(msg->sdm_daddr, &record->daddr, sizeof(msg->sdm_daddr));
+	msg->sdm_uid = from_kuid_munged(ns, record->uid);
+	msg->sdm_inode = record->inode;
+	msg->sdm_age = ktime_get_seconds() - record->since;
+	msg->sdm_info.sdpi_transport = SDP_TRANSPORT_TCP;
+	msg->sdm_info.sdpi_reason = record->reason;
+}
+
 /* The n-th listener or connection, with a reference. */
 static struct sdp_sk *sdp_diag_listener(struct sdp_net *sn, long n)
 {
@@ -135,6 +157,7 @@ static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
 	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
 	u32 states = req->sdr_states ?: U32_MAX;
+	struct sdp_record record;
 	struct sdp_diag_msg msg;
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
@@ -158,6 +181,14 @@ static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		if (err)
 			return skb->len;
 		cb->args[1]++;
+	}
+	while (states & BIT(30) &&
+	       sdp_record_next(sn, cb->args[2], &record)) {
+		sdp_diag_fill_record(&msg, &record, ns);
+		err = sdp_diag_put(skb, cb, &msg);
+		if (err)
+			return skb->len;
+		cb->args[2] = record.serial;
 	}
 	return skb->len;
 }

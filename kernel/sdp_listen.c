@@ -21,6 +21,7 @@
 #include <linux/sdp.h>
 #include "sdp_link.h"
 #include "sdp_listen.h"
+#include "sdp_record.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 
@@ -420,6 +421,8 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 		newsock->ops = sdp_ulp_tcp(sk);
 		if (sdp_ulp_may_fall_back(sk, ssk)) {
 			sdp_count(sn, SDP_CNT_TCP_ACCEPT, 1);
+			sdp_record_add(newsock->sk, SDP_REASON_TCP_CLIENT,
+				       ssk->by_ulp);
 			return 0;
 		}
 		sdp_count(sn, SDP_CNT_TCP_RESET, 1);

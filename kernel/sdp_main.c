@@ -17,7 +17,9 @@
 #include "sdp_listen.h"
 #include "sdp_mem.h"
 #include "sdp_net.h"
+#include "sdp_opt.h"
 #include "sdp_peers.h"
+#include "sdp_record.h"
 #include "sdp_sock.h"
 #include "sdp_ulp.h"
 #include "sdp_view.h"
@@ -39,9 +41,12 @@ static int __init sdp_init(void)
 	err = sdp_peers_init();
 	if (err)
 		goto fail_net;
-	err = sdp_buf_init();
+	err = sdp_record_init();
 	if (err)
 		goto fail_peers;
+	err = sdp_buf_init();
+	if (err)
+		goto fail_record;
 	err = sdp_conn_init();
 	if (err)
 		goto fail_buf;
@@ -51,9 +56,12 @@ static int __init sdp_init(void)
 	err = sdp_ulp_init(sdp_sock_fill, sdp_connect_decide, &sdp_ib_xport);
 	if (err)
 		goto fail_ib;
-	err = sdp_diag_init();
+	err = sdp_opt_init();
 	if (err)
 		goto fail_ulp;
+	err = sdp_diag_init();
+	if (err)
+		goto fail_opt;
 	err = sdp_sysctl_init();
 	if (err)
 		goto fail_diag;
@@ -67,6 +75,8 @@ fail_sysctl:
 	sdp_sysctl_exit();
 fail_diag:
 	sdp_diag_exit();
+fail_opt:
+	sdp_opt_exit();
 fail_ulp:
 	sdp_ulp_exit();
 fail_ib:
@@ -75,6 +85,8 @@ fail_conn:
 	sdp_conn_exit();
 fail_buf:
 	sdp_buf_exit();
+fail_record:
+	sdp_record_exit();
 fail_peers:
 	sdp_peers_exit();
 fail_net:
@@ -89,12 +101,14 @@ static void __exit sdp_exit(void)
 	sdp_door_exit();
 	sdp_sysctl_exit();
 	sdp_diag_exit();
+	sdp_opt_exit();
 	/* Sockets are gone; connections that outlived theirs end here. */
 	sdp_connect_exit();
 	sdp_ib_exit();
 	sdp_ulp_exit();
 	sdp_conn_exit();
 	sdp_buf_exit();
+	sdp_record_exit();
 	sdp_peers_exit();
 	sdp_net_exit();
 	sdp_mem_exit();

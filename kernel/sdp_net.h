@@ -76,6 +76,8 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	X(cache_timeout, 60000, 0, 86400000, \
 	  "ms that a destination without SDP is left to TCP; 0: always asked") \
 	X(cache_max,	4096, 0, 1048576, "destinations that are remembered") \
+	X(fallback_records, 1024, 0, 4096, \
+	  "connections that TCP took over whose reason is kept") \
 	X(learn,	0, 0, 1, \
 	  "1: an unknown destination goes by TCP at once and is asked meanwhile") \
 	X(ack_timeout,	500, 1, 8000, \

@@ -6,11 +6,17 @@
  * are SDP_INFO and SDP_FALLBACK; and a few of TCP's are refused or mended
  * while SDP carries the stream, because sk_state is CLOSE then and TCP would
  * act on it.
+ *
+ * A socket that fell back calls nothing of ours, and an unknown level ends in
+ * TCP.  What netfilter's users have at SOL_IP and SOL_IPV6 is open to all: so
+ * SDP_INFO has a second name there, for sockets of which we have but a record.
  */
+#include <linux/netfilter.h>
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
 #include "sdp_link.h"
 #include "sdp_opt.h"
+#include "sdp_record.h"
 #include "sdp_tx.h"
 
 void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
@@ -48,6 +54,21 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 		       &info->sdpi_peer_qp_num);
 }
 
+static void sdp_opt_fill_info(struct sock *sk, struct sdp_sk *ssk,
+			      struct sdp_info *info)
+{
+	lock_sock(sk);
+	/* Completions are reaped late; who asks wants to know. */
+	if (ssk->mode == SDP_SK_CONNECTED)
+		sdp_tx_reap(ssk->conn);
+	if (ssk->conn)
+		sdp_opt_info(ssk->conn, info);
+	else if (sk->sk_state == TCP_LISTEN)
+		info->sdpi_state = SDP_DIAG_LISTEN;
+	info->sdpi_reason = ssk->reason;
+	release_sock(sk);
+}
+
 static int sdp_opt_get_info(struct sock *sk, struct sdp_sk *ssk,
 			    char __user *optval, int __user *optlen)
 {
@@ -58,16 +79,7 @@ static int sdp_opt_get_info(struct sock *sk, struct sdp_sk *ssk,
 		return -EFAULT;
 	if (len < 8)
 		return -EINVAL;
-	lock_sock(sk);
-	/* Completions are reaped late; who asks wants to know. */
-	if (ssk->mode == SDP_SK_CONNECTED)
-		sdp_tx_reap(ssk->conn);
-	if (ssk->conn)
-		sdp_opt_info(ssk->conn, &info);
-	else if (sk->sk_state == TCP_LISTEN)
-		info.sdpi_state = SDP_DIAG_LISTEN;
-	info.sdpi_reason = ssk->reason;
-	release_sock(sk);
+	sdp_opt_fill_info(sk, ssk, &info);
 	len = min_t(int, len, sizeof(info));
 	if (copy_to_user(optval, &info, len) || put_user(len, optlen))
 		return -EFAULT;
@@ -260,3 +272,99 @@ out:
 	sdp_ulp_leave();
 	return err;
 }
+
+#if IS_ENABLED(CONFIG_NETFILTER)
+/* Of a socket that is TCP's now. */
+static int sdp_opt_recorded(struct sock *sk, struct sdp_info *info)
+{
+	static const u8 states[TCP_MAX_STATES] = {
+		[TCP_ESTABLISHED]	= SDP_ESTABLISHED,
+		[TCP_SYN_SENT]		= SDP_SYN_SENT,
+		[TCP_SYN_RECV]		= SDP_SYN_RECV,
+		[TCP_FIN_WAIT1]		= SDP_FIN_WAIT_1,
+		[TCP_FIN_WAIT2]		= SDP_FIN_WAIT_2,
+		[TCP_TIME_WAIT]		= SDP_CLOSED,	/* no socket has it */
+		[TCP_CLOSE]		= SDP_CLOSED,
+		[TCP_CLOSE_WAIT]	= SDP_CLOSE_WAIT,
+		[TCP_LAST_ACK]		= SDP_LAST_ACK,
+		[TCP_LISTEN]		= SDP_DIAG_LISTEN,
+		[TCP_CLOSING]		= SDP_CLOSING,
+	};
+	struct sdp_record record;
+
+	if (!sdp_record_find(sk, &record))
+		return -ENOPROTOOPT;
+	info->sdpi_transport = SDP_TRANSPORT_TCP;
+	info->sdpi_reason = record.reason;
+	info->sdpi_state = states[READ_ONCE(sk->sk_state)];
+	return 0;
+}
+
+static int sdp_opt_ip_get(struct sock *sk, int optname, void __user *optval,
+			  int *optlen)
+{
+	struct sdp_info info = {};
+	struct sdp_sk *ssk;
+	int err = 0;
+
+	if (!sk_is_tcp(sk))
+		return -ENOPROTOOPT;
+	if (*optlen < 8)
+		return -EINVAL;
+	ssk = sdp_ulp_get(sk);
+	if (ssk)
+		sdp_opt_fill_info(sk, ssk, &info);
+	/* It may have fallen back while we waited for its lock. */
+	if (!ssk || READ_ONCE(ssk->mode) == SDP_SK_DETACHED)
+		err = sdp_opt_recorded(sk, &info);
+	sdp_ulp_put(ssk);
+	if (err)
+		return err;
+	*optlen = min_t(int, *optlen, sizeof(info));
+	return copy_to_user(optval, &info, *optlen) ? -EFAULT : 0;
+}
+
+static struct nf_sockopt_ops sdp_opt_ip[] = {
+	{
+		.pf		= PF_INET,
+		.get_optmin	= IP_SDP_INFO,
+		.get_optmax	= IP_SDP_INFO + 1,
+		.get		= sdp_opt_ip_get,
+		.owner		= THIS_MODULE,
+	}, {
+		.pf		= PF_INET6,
+		.get_optmin	= IP_SDP_INFO,
+		.get_optmax	= IP_SDP_INFO + 1,
+		.get		= sdp_opt_ip_get,
+		.owner		= THIS_MODULE,
+	},
+};
+
+int __init sdp_opt_init(void)
+{
+	int err;
+
+	err = nf_register_sockopt(&sdp_opt_ip[0]);
+	if (err)
+		return err;
+	err = nf_register_sockopt(&sdp_opt_ip[1]);
+	if (err)
+		nf_unregister_sockopt(&sdp_opt_ip[0]);
+	return err;
+}
+
+void sdp_opt_exit(void)
+{
+	nf_unregister_sockopt(&sdp_opt_ip[1]);
+	nf_unregister_sockopt(&sdp_opt_ip[0]);
+}
+#else
+int __init sdp_opt_init(void)
+{
+	return 0;
+}
+
+void sdp_opt_exit(void)
+{
+}
+#endif

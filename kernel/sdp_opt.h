@@ -46,4 +46,19 @@ int sdp_setsockopt(struct socket *sock, int level, int optname,
 int sdp_getsockopt(struct socket *sock, int level, int optname,
 		   char __user *optval, int __user *optlen);
 
+/**
+ * sdp_opt_init() - answer IP_SDP_INFO on every TCP socket
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int sdp_opt_init(void);
+
+/**
+ * sdp_opt_exit() - undo sdp_opt_init()
+ *
+ * Context: process.
+ */
+void sdp_opt_exit(void);
+
 #endif

@@ -200,6 +200,41 @@ sdpstat_sockets() {
 	until_true sh -c "! '$tools/sdpstat' | grep -q ESTABLISHED"
 }
 
+# One that TCP took over is listed with its reason and its process, and without
+# a process when it is closed.
+sdpstat_fallback() {
+	local pid
+
+	# By door 3 as the library has it, but from a server that does without.
+	python3 - "$own" <<-END &
+		import socket, sys, time
+		l = socket.create_server((sys.argv[1], 9834))
+		c = socket.socket()
+		c.setsockopt(socket.SOL_TCP, 31, b"sdp")	# TCP_ULP
+		c.connect((sys.argv[1], 9834))
+		time.sleep(60)
+	END
+	pid=$!
+	trap 'kill $pid' EXIT
+	until_true sh -c "'$tools/sdpstat' -f | grep -q ':9834 .*python'"
+	expect 0 "$tools/sdpstat" -f
+	grep -E "^TCP .* $own:[0-9]+ +$own:9834 +[0-9]+ s ago +refused .*python3[^/]*/$pid\$" "$dir/out"
+	expect 0 "$tools/sdpstat" --fallback --json
+	python3 - "$dir/out" <<-END
+		import json, sys
+		a = [s for s in json.load(open(sys.argv[1])) if s.get('peer_port') == 9834]
+		assert len(a) == 1, a
+		assert a[0]['transport'] == 'tcp' and a[0]['reason'] == 'refused', a
+		assert a[0]['door3'] and a[0]['age'] < 600 and a[0]['processes'], a
+	END
+	# Not among those that SDP carries.
+	expect 0 "$tools/sdpstat" -a
+	[ "$(grep -c ^TCP "$dir/out")" = 0 ] || why "-a lists what fell back"
+	kill $pid
+	trap - EXIT
+	until_true sh -c "'$tools/sdpstat' -f | grep -q ':9834 .* -\$'"
+}
+
 case ${SDP_HOST:-h1} in
 h1)	own=${SDP_ADDR4:-10.9.0.1} ;;
 *)	own=${SDP_ADDR4:-10.9.0.2} ;;
@@ -225,4 +260,5 @@ done
 check sdpstat.options sdpstat_options
 check sdpstat.counters sdpstat_counters
 check sdpstat.sockets sdpstat_sockets
+check sdpstat.fallback sdpstat_fallback
 finish

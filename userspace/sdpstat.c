@@ -31,13 +31,15 @@
 #define NOT_LOADED "the kernel module af_sdp is not loaded (modprobe af_sdp)"
 
 static const char usage[] =
-"Usage: sdpstat [-l | -a] [-n] [--json]\n"
+"Usage: sdpstat [-l | -a | -f] [-n] [--json]\n"
 "       sdpstat -s [--json]\n"
 "       sdpstat -i SECONDS [COUNT] [--json]\n"
 "List the SDP sockets of this network namespace, or its SDP counters.\n"
 "\n"
 "  -l, --listening   listening sockets only\n"
 "  -a, --all         listening sockets too\n"
+"  -f, --fallback    connections that TCP took over, and why; no process holds\n"
+"                    one that is closed\n"
 "  -n, --numeric     numbers, no names: always so, accepted for habit's sake\n"
 "  -s, --statistics  counters since the module was loaded\n"
 "  -i, --interval    every SECONDS what the counters gained, COUNT times or\n"
@@ -299,7 +301,14 @@ static const char *endpoint(const struct sdp_diag_msg *m,
 static const char *state(const struct sdp_diag_msg *m)
 {
 	return m->sdm_state == SDP_DIAG_LISTEN ? "LISTEN" :
+	       m->sdm_state == SDP_DIAG_FALLBACK ? "TCP" :
 	       NAME(state_name, m->sdm_state);
+}
+
+static const char *age(const struct sdp_diag_msg *m, char text[32])
+{
+	snprintf(text, 32, "%u s ago", m->sdm_age);
+	return text;
 }
 
 static int by_state_and_port(const void *a, const void *b)
@@ -341,6 +350,9 @@ static void print_sockets(void)
 		       endpoint(m, m->sdm_daddr, m->sdm_dport, peer));
 		if (listens)
 			printf("%-19s %-10s %7s %-8s ", "-", "-", "-", "-");
+		else if (m->sdm_state == SDP_DIAG_FALLBACK)
+			printf("%-19s %-10s %7s %-8s ", age(m, modes),
+			       NAME(reason_name, info->sdpi_reason), "-", "-");
 		else
 			printf("%-19s %-10s %7u %-8s ", modes,
 			       NAME(reason_name, info->sdpi_reason),
@@ -415,6 +427,10 @@ static void json_socket(const struct entry *e)
 	       NAME(reason_name, info->sdpi_reason),
 	       NAME(mode_name, info->sdpi_mode_send),
 	       NAME(mode_name, info->sdpi_mode_recv));
+	if (m->sdm_state == SDP_DIAG_FALLBACK) {
+		printf(",\"age\":%u}", m->sdm_age);
+		return;
+	}
 	fputs(",\"device\":", stdout);
 	json_string(info->sdpi_device);
 	printf(",\"port_num\":%u,\"credits\":%u,\"id\":%u,\"snd_size\":%u,\"rcv_size\":%u,\"posted\":%u,\"peer_bufs\":%u",
@@ -582,6 +598,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "listening", no_argument, NULL, 'l' },
 		{ "all", no_argument, NULL, 'a' },
+		{ "fallback", no_argument, NULL, 'f' },
 		{ "numeric", no_argument, NULL, 'n' },
 		{ "statistics", no_argument, NULL, 's' },
 		{ "interval", required_argument, NULL, 'i' },
@@ -590,22 +607,25 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ }
 	};
-	const __u32 listening = 1U << 31;
+	const __u32 listening = 1U << 31, fallback = 1U << 30;
 	static struct counters all;
-	__u32 states = ~listening;
+	__u32 states = ~(listening | fallback);
 	bool stat = false, json = false;
 	unsigned long count = 0;
 	double seconds = 0;
 	char *end;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "lansi:hV", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "lafnsi:hV", options, NULL)) != -1) {
 		switch (c) {
 		case 'l':
 			states = listening;
 			break;
 		case 'a':
-			states = 0;
+			states = ~fallback;
+			break;
+		case 'f':
+			states = fallback;
 			break;
 		case 'n':
 			break;

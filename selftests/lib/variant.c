@@ -202,7 +202,7 @@ static struct {
 	{ "max_conns", -1 }, { "max_conns_user", -1 }, { "learn", -1 },
 	{ "cache_timeout", -1 }, { "cache_max", -1 }, { "require_timeout", -1 },
 	{ "mem_pressure", -1 }, { "mem_max", -1 }, { "shrink_after", -1 },
-	{ "poll_usec", -1 },
+	{ "poll_usec", -1 }, { "fallback_records", -1 },
 };
 
 static int tunable(const char *word, int flags)

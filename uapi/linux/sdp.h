@@ -46,10 +46,9 @@
  *
  * SDP_INFO (get): struct sdp_info.  Copies as much as the caller has room for
  *	and returns that size; the structure grows at its end only.  EINVAL if
- *	there is room for less than 8 bytes.  On a socket that has fallen back
- *	to TCP the module is not asked any more: TCP's error for an unknown
- *	level then (EOPNOTSUPP, with IPv6 ENOPROTOOPT), and the reason is found
- *	in /proc/net/sdpstat and the trace point sdp_fallback.
+ *	there is room for less than 8 bytes.  A socket that has fallen back is
+ *	TCP's, which answers this level by EOPNOTSUPP, with IPv6 ENOPROTOOPT:
+ *	ask such a one by IP_SDP_INFO.
  * SDP_FALLBACK (get, set): int, 1 if connect() may go by TCP and plain TCP
  *	clients are accepted, 0 if not.  Default: net.sdp.fallback for the
  *	first two ways to a socket, 1 for the third.  EINVAL for other values,
@@ -59,6 +58,18 @@ enum {
 	SDP_INFO	= 1,
 	SDP_FALLBACK	= 2,
 };
+
+/*
+ * IP_SDP_INFO (get), at SOL_IP on IPv4 sockets and SOL_IPV6 on IPv6 sockets:
+ *	SDP_INFO of any TCP socket, ours or not: "does SDP carry this, and if
+ *	not, why?"  Of one that has fallen back, and of a plain TCP client that
+ *	a listener of ours has accepted, sdpi_transport is SDP_TRANSPORT_TCP,
+ *	sdpi_reason says why, sdpi_state is TCP's, and the rest is 0.
+ *	ENOPROTOOPT where SDP was never tried, or so long ago that
+ *	net.sdp.fallback_records (1024) others have fallen back since; and if
+ *	the module is not loaded.
+ */
+#define IP_SDP_INFO	0x5d50
 
 /* sdp_info.sdpi_transport: what carries the bytes. */
 enum {
@@ -140,20 +151,24 @@ struct sdp_info {
 /*
  * sock_diag, NETLINK_SOCK_DIAG with sdiag_family 27: a dump gives one
  * struct sdp_diag_msg in a SOCK_DIAG_BY_FAMILY message for each socket of the
- * caller's network namespace: listening, connecting or connected by SDP.
+ * caller's network namespace: listening, connecting or connected by SDP; and
+ * for each connection that TCP took over, as long as there is a record of it
+ * (net.sdp.fallback_records): it may have been closed since.
  * Other requests than a dump: EOPNOTSUPP.
  */
 struct sdp_diag_req {
 	__u8	sdiag_family;		/* AF_INET_SDP */
 	__u8	sdiag_protocol;		/* 0 */
 	__u16	pad;			/* 0 */
-	/* Bit n: state n of SDP_STATES; bit 31: LISTEN.  0 stands for all. */
+	/* Bit n: state n of SDP_STATES; bit 31: LISTEN; bit 30: fallen back.
+	 * 0 stands for all.
+	 */
 	__u32	sdr_states;
 };
 
 struct sdp_diag_msg {
 	__u8	sdm_family;		/* AF_INET or AF_INET6 of the socket */
-	__u8	sdm_state;		/* as sdpi_state */
+	__u8	sdm_state;		/* as sdpi_state; or SDP_DIAG_FALLBACK */
 	__u8	sdm_ulp;		/* 1 if opened by TCP_ULP (fallback is silent) */
 	__u8	sdm_reserved;
 	__be16	sdm_sport;
@@ -162,12 +177,15 @@ struct sdp_diag_msg {
 	__u8	sdm_daddr[16];
 	__u32	sdm_uid;
 	__u32	sdm_backlog;		/* LISTEN: limit of the queue */
-	__u64	sdm_inode;		/* 0 before accept() and after close() */
+	__u64	sdm_inode;		/* 0 before accept() and after close() (not
+					 * of a record)
+					 */
 	__u32	sdm_acceptq;		/* LISTEN: SDP connections not yet accepted */
-	__u32	sdm_reserved2;
+	__u32	sdm_age;		/* of a record: seconds since TCP took over */
 	struct sdp_info sdm_info;	/* zero for LISTEN */
 };
 
-#define SDP_DIAG_LISTEN	255
+#define SDP_DIAG_LISTEN		255
+#define SDP_DIAG_FALLBACK	254
 
 #endif

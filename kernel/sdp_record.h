@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is on record of connections that TCP took over; see sdp_record.c.
+ */
+#ifndef _SDP_RECORD_H
+#define _SDP_RECORD_H
+
+#include <linux/in6.h>
+#include <linux/list.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
+
+struct sock;
+struct sdp_net;
+
+struct sdp_record {
+	struct list_head node;
+	u64 serial;		/* ascends within a namespace; from 1 */
+	u64 cookie;		/* the socket's; no other ever has it */
+	u64 inode;
+	struct in6_addr saddr;	/* IPv4 as v4-mapped */
+	struct in6_addr daddr;
+	__be16 sport;
+	__be16 dport;
+	u16 family;		/* of the socket */
+	u8 reason;		/* enum sdp_reason */
+	bool by_ulp;		/* door 3 */
+	kuid_t uid;
+	time64_t since;		/* seconds, as ktime_get_seconds() */
+};
+
+/**
+ * sdp_record_add() - this socket is TCP's from now on
+ * @sk: the socket, with its names
+ * @reason: enum sdp_reason
+ * @by_ulp: whether it came by door 3
+ *
+ * The oldest record makes room for it; net.sdp.fallback_records says how many
+ * are kept.  Without memory, and without a record to overwrite, none is.
+ *
+ * Context: process; the socket lock held, or nobody else has the socket.
+ */
+void sdp_record_add(struct sock *sk, u8 reason, bool by_ulp);
+
+/**
+ * sdp_record_find() - is there a record of this socket?
+ * @sk: a TCP socket
+ * @record: filled in, but for its place in the list
+ *
+ * Context: process or softirq.
+ * Return: true if there is.
+ */
+bool sdp_record_find(struct sock *sk, struct sdp_record *record);
+
+/**
+ * sdp_record_next() - walk the records of a namespace
+ * @sn: namespace
+ * @serial: of the record before, 0 for the first
+ * @record: filled in, but for its place in the list
+ *
+ * Context: process or softirq.
+ * Return: false if there is none after it.
+ */
+bool sdp_record_next(struct sdp_net *sn, u64 serial,
+		     struct sdp_record *record);
+
+/**
+ * sdp_record_init() - begin to keep records
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int sdp_record_init(void);
+
+/**
+ * sdp_record_exit() - undo sdp_record_init()
+ *
+ * Context: process.
+ */
+void sdp_record_exit(void);
+
+#endif
