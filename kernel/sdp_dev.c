@@ -119,7 +119,12 @@ static int sdp_dev_add(struct ib_device *ib)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->conns);
 	dev->ib = ib;
-	dev->max_wr = min_t(int, ib->attrs.max_qp_wr, U16_MAX);
+	dev->sq_size = min3((int)SDP_DEV_SQ_SIZE, ib->attrs.max_qp_wr,
+			    ib->attrs.max_cqe);
+	dev->rq_size = min3((int)SDP_DEV_RQ_SIZE, ib->attrs.max_qp_wr,
+			    ib->attrs.max_cqe);
+	sdp_cq_pool_init(&dev->send_cqs, ib, dev->sq_size);
+	sdp_cq_pool_init(&dev->recv_cqs, ib, dev->rq_size);
 	dev->max_rd_atom = clamp_t(int, min(ib->attrs.max_qp_rd_atom,
 					    ib->attrs.max_qp_init_rd_atom),
 				   1, 4);
@@ -153,6 +158,8 @@ static void sdp_dev_remove(struct ib_device *ib, void *client_data)
 	sdp_dev_upper->remove(dev);
 	sdp_dev_put(dev);
 	wait_for_completion(&dev->released);
+	sdp_cq_pool_exit(&dev->send_cqs);
+	sdp_cq_pool_exit(&dev->recv_cqs);
 	ib_dealloc_pd(dev->pd);
 	kfree(dev);
 }

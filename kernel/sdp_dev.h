@@ -11,6 +11,13 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
+#include "sdp_cq.h"
+
+/* Requests that a queue has room for; 2^n - 1 fits the rings best. */
+enum {
+	SDP_DEV_SQ_SIZE	= 31,
+	SDP_DEV_RQ_SIZE	= 63,
+};
 
 struct sdp_dev {
 	struct kref ref;		/* one of the list, one of each user */
@@ -24,7 +31,11 @@ struct sdp_dev {
 	struct list_head conns;		/* of the transport, for removal */
 	bool going;			/* removal has begun: no new ones */
 
-	u16 max_wr;			/* requests per queue, at most */
+	struct sdp_cq_pool send_cqs;	/* of so many entries */
+	struct sdp_cq_pool recv_cqs;
+
+	u16 sq_size;			/* requests per queue, at most */
+	u16 rq_size;
 	u8 max_rd_atom;			/* RDMA Reads in flight, at most 255 */
 };
 

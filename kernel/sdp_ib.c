@@ -41,8 +41,6 @@
 #include "sdp_tx.h"
 
 enum {
-	SDP_IB_SQ_SIZE		= 31,
-	SDP_IB_RQ_SIZE		= 63,
 	/* 4.096 us * 2^n: the answer of a CM that does not come (16 ms to
 	 * 0.5 s, of which ib_cm waits twice as long).  Its 16 tries fill the
 	 * time there is, if they can.
@@ -120,14 +118,14 @@ static bool sdp_ib_short_of(int err)
 
 /* Queue pair */
 
-static void sdp_ib_recv_event(struct ib_cq *cq, void *ctx)
+static void sdp_ib_recv_event(void *ctx)
 {
 	struct sdp_ib *ib = ctx;
 
 	sdp_conn_kick(ib->conn, SDP_CONN_FIRED_RECV);
 }
 
-static void sdp_ib_send_event(struct ib_cq *cq, void *ctx)
+static void sdp_ib_send_event(void *ctx)
 {
 	struct sdp_ib *ib = ctx;
 
@@ -199,8 +197,6 @@ static struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
 static int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 {
 	const struct sdp_qp_init init = {
-		.sq_size	= SDP_IB_SQ_SIZE,
-		.rq_size	= SDP_IB_RQ_SIZE,
 		.recv_event	= sdp_ib_recv_event,
 		.send_event	= sdp_ib_send_event,
 		.qp_event	= sdp_ib_qp_event,

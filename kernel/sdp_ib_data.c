@@ -79,7 +79,7 @@ int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 
 	do {
 		want = min_t(int, budget - done, SDP_IB_POLL);
-		n = ib_poll_cq(ib->qp.recv_cq, want, wc);
+		n = ib_poll_cq(ib->qp.recv_cq->cq, want, wc);
 		for (i = 0; i < n; i++) {
 			struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
 			u32 bytes = 0;
@@ -105,7 +105,7 @@ void sdp_ib_poll_send(struct sdp_conn *conn)
 	int i, n;
 
 	do {
-		n = ib_poll_cq(ib->qp.send_cq, SDP_IB_POLL, wc);
+		n = ib_poll_cq(ib->qp.send_cq->cq, SDP_IB_POLL, wc);
 		for (i = 0; i < n; i++)
 			sdp_tx_sent(conn, (void *)(uintptr_t)wc[i].wr_id,
 				    sdp_ib_wc_errno(wc[i].status));
@@ -116,14 +116,14 @@ bool sdp_ib_arm_recv(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	return sdp_qp_arm(ib->qp.recv_cq);
+	return sdp_cq_arm(ib->qp.recv_cq);
 }
 
 bool sdp_ib_arm_send(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	return sdp_qp_arm(ib->qp.send_cq);
+	return sdp_cq_arm(ib->qp.send_cq);
 }
 
 int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)

@@ -12,20 +12,6 @@
 #include <linux/slab.h>
 #include "sdp_qp.h"
 
-static atomic_t sdp_qp_vector = ATOMIC_INIT(0);
-
-static struct ib_cq *sdp_qp_create_cq(struct sdp_dev *dev, u32 entries,
-				      ib_comp_handler handler, void *ctx)
-{
-	struct ib_cq_init_attr attr = {
-		.cqe		= entries,
-		.comp_vector	= (unsigned int)atomic_inc_return(&sdp_qp_vector) %
-				  max(dev->ib->num_comp_vectors, 1),
-	};
-
-	return ib_create_cq(dev->ib, handler, NULL, ctx, &attr);
-}
-
 int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 		  const struct sdp_qp_init *init)
 {
@@ -35,8 +21,8 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 		.sq_sig_type	= IB_SIGNAL_REQ_WR,
 		.qp_type	= IB_QPT_RC,
 		.cap = {
-			.max_send_wr	= min(init->sq_size, dev->max_wr),
-			.max_recv_wr	= min(init->rq_size, dev->max_wr),
+			.max_send_wr	= dev->sq_size,
+			.max_recv_wr	= dev->rq_size,
 			.max_send_sge	= 1,
 			.max_recv_sge	= 1,
 		},
@@ -45,24 +31,22 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 
 	kref_get(&dev->ref);
 	qp->dev = dev;
-	qp->sq_size = attr.cap.max_send_wr;
-	qp->rq_size = attr.cap.max_recv_wr;
-	qp->recv_cq = sdp_qp_create_cq(dev, qp->rq_size, init->recv_event,
-				       init->ctx);
+	qp->sq_size = dev->sq_size;
+	qp->rq_size = dev->rq_size;
+	qp->recv_cq = sdp_cq_get(&dev->recv_cqs, init->recv_event, init->ctx);
 	if (IS_ERR(qp->recv_cq)) {
 		err = PTR_ERR(qp->recv_cq);
 		qp->recv_cq = NULL;
 		goto fail;
 	}
-	qp->send_cq = sdp_qp_create_cq(dev, qp->sq_size, init->send_event,
-				       init->ctx);
+	qp->send_cq = sdp_cq_get(&dev->send_cqs, init->send_event, init->ctx);
 	if (IS_ERR(qp->send_cq)) {
 		err = PTR_ERR(qp->send_cq);
 		qp->send_cq = NULL;
 		goto fail;
 	}
-	attr.recv_cq = qp->recv_cq;
-	attr.send_cq = qp->send_cq;
+	attr.recv_cq = qp->recv_cq->cq;
+	attr.send_cq = qp->send_cq->cq;
 	qp->qp = ib_create_qp(dev->pd, &attr);
 	if (IS_ERR(qp->qp)) {
 		err = PTR_ERR(qp->qp);
@@ -79,12 +63,11 @@ void sdp_qp_destroy(struct sdp_qp *qp)
 {
 	if (qp->qp)
 		ib_destroy_qp(qp->qp);
-	if (qp->send_cq)
-		ib_destroy_cq(qp->send_cq);
-	if (qp->recv_cq)
-		ib_destroy_cq(qp->recv_cq);
-	if (qp->dev)
+	if (qp->dev) {
+		sdp_cq_put(&qp->dev->send_cqs, qp->send_cq);
+		sdp_cq_put(&qp->dev->recv_cqs, qp->recv_cq);
 		sdp_dev_put(qp->dev);
+	}
 	memset(qp, 0, sizeof(*qp));
 }
 

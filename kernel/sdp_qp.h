@@ -14,18 +14,18 @@
 struct sdp_qp {
 	struct sdp_dev *dev;	/* holds a reference */
 	struct ib_qp *qp;
-	struct ib_cq *recv_cq;
-	struct ib_cq *send_cq;
+	struct sdp_cq *recv_cq;
+	struct sdp_cq *send_cq;
 	u16 sq_size;		/* requests that may be posted */
 	u16 rq_size;
 };
 
-/* Handlers run in any context, with interrupts off: they may only wake. */
+/* Handlers run in any context, with interrupts off: they may only wake.  The
+ * first two are also called now and then for nothing.
+ */
 struct sdp_qp_init {
-	u16 sq_size;		/* 2^n - 1 fits the rings best */
-	u16 rq_size;
-	ib_comp_handler recv_event;
-	ib_comp_handler send_event;
+	void (*recv_event)(void *ctx);
+	void (*send_event)(void *ctx);
 	void (*qp_event)(struct ib_event *event, void *ctx);
 	void *ctx;		/* handed to all three */
 };
@@ -34,7 +34,7 @@ struct sdp_qp_init {
  * sdp_qp_create() - make the queue pair and move it to no state yet
  * @qp: zeroed
  * @dev: the device; @qp takes a reference of its own
- * @init: sizes and handlers
+ * @init: handlers
  *
  * Context: process; sleeps.
  * Return: 0 or a negative errno; nothing is left behind on errors.
@@ -43,10 +43,11 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 		  const struct sdp_qp_init *init);
 
 /**
- * sdp_qp_destroy() - destroy the queue pair, then its completion queues
+ * sdp_qp_destroy() - destroy the queue pair, give its completion queues back
  * @qp: from sdp_qp_create(), or zeroed
  *
- * The device touches no buffer after this; completions not polled are gone.
+ * The device touches no buffer after this; completions not polled are gone,
+ * and no handler is called any more.
  * The caller has made sure that nobody posts or polls any more.
  *
  * Context: process; sleeps.
@@ -91,18 +92,5 @@ int sdp_qp_post_nothing(struct sdp_qp *qp, void *cookie);
  * Return: 0 or a negative errno.
  */
 int sdp_qp_post_recv(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie);
-
-/**
- * sdp_qp_arm() - ask for an event at the next completion
- * @cq: one of the queues
- *
- * Context: any but hard interrupt, and not the queue's own handler.
- * Return: true if completions are already there: poll again.
- */
-static inline bool sdp_qp_arm(struct ib_cq *cq)
-{
-	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
-				    IB_CQ_REPORT_MISSED_EVENTS) > 0;
-}
 
 #endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues outlive their connection.
+ *
+ * To make and to destroy one is a command to the device's firmware, or to
+ * soft-RoCE an allocation of pages, and a connection needs two.  Unlike a queue
+ * pair, whose number the peer's CM remembers for a time wait, a completion
+ * queue is known to nobody outside: an empty one is as good as new.  So each
+ * device keeps those that were given back, and destroys what nobody has wanted
+ * for SDP_CQ_IDLE_MS.
+ *
+ * The device knows the queue, not the connection.  Events go to whoever has the
+ * queue now, under its lock, and to nobody after sdp_cq_put(): an event of the
+ * connection before is one too many for the next, and it only makes it look.
+ * This is also what makes soft-RoCE of Linux before 6.4 safe, which calls the
+ * handler from a tasklet that ib_destroy_cq() does not wait for: here it has
+ * long run when the queue is destroyed.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include "sdp_cq.h"
+
+enum {
+	SDP_CQ_IDLE_MS	= 10000,
+	SDP_CQ_LATE_MS	= 100,	/* an event may be as late as that */
+	SDP_CQ_POLL	= 8,	/* completions dropped in one go */
+};
+
+static void sdp_cq_event(struct ib_cq *ibcq, void *ctx)
+{
+	struct sdp_cq *cq = ctx;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->event)
+		cq->event(cq->ctx);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/* A queue in error: its queue pairs are told, so its connection ends by itself. */
+static void sdp_cq_failed(struct ib_event *event, void *ctx)
+{
+	struct sdp_cq *cq = ctx;
+
+	WRITE_ONCE(cq->broken, true);
+}
+
+static void sdp_cq_own(struct sdp_cq *cq, void (*event)(void *ctx), void *ctx)
+{
+	spin_lock_irq(&cq->lock);
+	cq->event = event;
+	cq->ctx = ctx;
+	spin_unlock_irq(&cq->lock);
+}
+
+static struct sdp_cq *sdp_cq_create(struct sdp_cq_pool *pool)
+{
+	struct ib_cq_init_attr attr = { .cqe = pool->entries };
+	static atomic_t vector = ATOMIC_INIT(0);
+	struct sdp_cq *cq;
+
+	cq = kzalloc_obj(*cq, GFP_KERNEL);
+	if (!cq)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&cq->lock);
+	attr.comp_vector = (unsigned int)atomic_inc_return(&vector) %
+			   max(pool->ib->num_comp_vectors, 1);
+	cq->cq = ib_create_cq(pool->ib, sdp_cq_event, sdp_cq_failed, cq, &attr);
+	if (IS_ERR(cq->cq)) {
+		int err = PTR_ERR(cq->cq);
+
+		kfree(cq);
+		return ERR_PTR(err);
+	}
+	return cq;
+}
+
+static void sdp_cq_destroy(struct sdp_cq *cq)
+{
+	ib_destroy_cq(cq->cq);
+	kfree(cq);
+}
+
+struct sdp_cq *sdp_cq_get(struct sdp_cq_pool *pool, void (*event)(void *ctx),
+			  void *ctx)
+{
+	struct sdp_cq *cq;
+
+	spin_lock_bh(&pool->lock);
+	cq = list_first_entry_or_null(&pool->idle, struct sdp_cq, node);
+	if (cq)
+		list_del(&cq->node);
+	spin_unlock_bh(&pool->lock);
+	if (!cq) {
+		cq = sdp_cq_create(pool);
+		if (IS_ERR(cq))
+			return cq;
+	}
+	sdp_cq_own(cq, event, ctx);
+	return cq;
+}
+
+void sdp_cq_put(struct sdp_cq_pool *pool, struct sdp_cq *cq)
+{
+	struct ib_wc wc[SDP_CQ_POLL];
+
+	if (!cq)
+		return;
+	sdp_cq_own(cq, NULL, NULL);
+	if (READ_ONCE(cq->broken)) {
+		sdp_cq_destroy(cq);
+		return;
+	}
+	while (ib_poll_cq(cq->cq, SDP_CQ_POLL, wc) > 0)
+		;
+	cq->since = jiffies;
+	spin_lock_bh(&pool->lock);
+	list_add(&cq->node, &pool->idle);
+	spin_unlock_bh(&pool->lock);
+	queue_delayed_work(system_long_wq, &pool->trim,
+			   msecs_to_jiffies(SDP_CQ_IDLE_MS));
+}
+
+/* Destroy those idle for @ms; the list is in the order of that time. */
+static void sdp_cq_trim(struct sdp_cq_pool *pool, unsigned int ms)
+{
+	unsigned long before = jiffies - msecs_to_jiffies(ms);
+	struct sdp_cq *cq, *next;
+	LIST_HEAD(old);
+	bool rest;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry_safe_reverse(cq, next, &pool->idle, node) {
+		if (time_after(cq->since, before))
+			break;
+		list_move(&cq->node, &old);
+	}
+	rest = !list_empty(&pool->idle);
+	spin_unlock_bh(&pool->lock);
+	list_for_each_entry_safe(cq, next, &old, node) {
+		sdp_cq_destroy(cq);
+		cond_resched();
+	}
+	if (rest)
+		queue_delayed_work(system_long_wq, &pool->trim,
+				   msecs_to_jiffies(SDP_CQ_IDLE_MS));
+}
+
+static void sdp_cq_trim_work(struct work_struct *work)
+{
+	sdp_cq_trim(container_of(to_delayed_work(work), struct sdp_cq_pool,
+				 trim), SDP_CQ_IDLE_MS);
+}
+
+void sdp_cq_pool_init(struct sdp_cq_pool *pool, struct ib_device *ib,
+		      int entries)
+{
+	pool->ib = ib;
+	pool->entries = entries;
+	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->idle);
+	INIT_DELAYED_WORK(&pool->trim, sdp_cq_trim_work);
+}
+
+void sdp_cq_pool_exit(struct sdp_cq_pool *pool)
+{
+	cancel_delayed_work_sync(&pool->trim);
+	if (list_empty(&pool->idle))
+		return;
+	msleep(SDP_CQ_LATE_MS);
+	sdp_cq_trim(pool, 0);
+}
