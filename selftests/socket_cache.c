@@ -317,5 +317,6 @@ TEST_ON(cache_busy, ON_DOOR3)
 		EQ(i < 2, transport(s) == SDP_TRANSPORT_IB);
 	}
 	usleep(110000);
+	sysctl("connect_timeout", ktap_ms(10000));
 	CHECK(by_sdp(l, &a));
 }
