@@ -4,6 +4,7 @@
 #   make demo           two guests, an unmodified iperf3 between them over SDP
 #   make check          all tests that fit half an hour
 #   make check-all      those and the long ones
+#   make check-model    the protocol's model: every order in which messages can cross
 #   make fuzz SECONDS=n   libFuzzer over what reads hostile bytes (default 60)
 #   make bench          what it costs beside TCP, rsockets and raw verbs: docs/results.md
 #   make bench QUICK=1  a trial of that, in a few minutes
@@ -17,7 +18,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 
-.PHONY: all module tools install uninstall demo check check-all fuzz bench clean
+.PHONY: all module tools install uninstall demo check check-all check-model fuzz bench clean
 
 all: module tools
 
@@ -46,6 +47,9 @@ uninstall:
 
 demo check check-all:
 	@scripts/$@
+
+check-model:
+	@scripts/check-model
 
 bench:
 	@scripts/bench $(if $(QUICK),--quick) $(PARTS)
