@@ -360,8 +360,10 @@ static void killed_server(int first)
 		send_pattern(s, 1ull << 40, 1, 0);
 		_exit(1);
 	}
-	close(s);
 	meet("kill");
+	/* What is unread makes a reset of its end. */
+	EVENTUALLY(true, inq(s) > 0);
+	close(s);
 	if (first)
 		OK(kill(pid, first));
 	OK(kill(pid, SIGKILL));
