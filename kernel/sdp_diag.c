@@ -151,6 +151,23 @@ out:
 	return conn;
 }
 
+/* The one behind @conn, whose reference this takes; it keeps its place. */
+static struct sdp_conn *sdp_diag_conn_after(struct sdp_net *sn,
+					    struct sdp_conn *conn)
+{
+	struct sdp_conn *next = conn;
+
+	spin_lock_bh(&sn->list_lock);
+	list_for_each_entry_continue(next, &sn->conn_list, net_node)
+		if (refcount_inc_not_zero(&next->ref))
+			goto out;
+	next = NULL;
+out:
+	spin_unlock_bh(&sn->list_lock);
+	sdp_conn_put(conn);
+	return next;
+}
+
 static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct sdp_diag_req *req = nlmsg_data(cb->nlh);
@@ -172,14 +189,16 @@ static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 			return skb->len;
 		cb->args[0]++;
 	}
-	while ((conn = sdp_diag_conn(sn, cb->args[1]))) {
+	for (conn = sdp_diag_conn(sn, cb->args[1]); conn;
+	     conn = sdp_diag_conn_after(sn, conn)) {
 		sdp_diag_fill_conn(&msg, conn, ns);
-		sdp_conn_put(conn);
 		err = 0;
 		if (states & sdp_diag_bit(msg.sdm_state))
 			err = sdp_diag_put(skb, cb, &msg);
-		if (err)
+		if (err) {
+			sdp_conn_put(conn);
 			return skb->len;
+		}
 		cb->args[1]++;
 	}
 	while (states & BIT(30) &&

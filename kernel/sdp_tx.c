@@ -257,10 +257,16 @@ static bool sdp_tx_asks_for_more(struct sdp_conn *conn,
 	return true;
 }
 
+/* The end is near, and gives everything back. */
+static bool sdp_tx_ends(const struct sdp_conn *conn)
+{
+	return conn->tx.state != SDP_ESTABLISHED || conn->tx.fin_queued;
+}
+
 void sdp_tx_grown(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->tx.lock);
-	if (conn->tx.keeps || conn->tx.dead ||
+	if (conn->tx.keeps || conn->tx.dead || sdp_tx_ends(conn) ||
 	    !READ_ONCE(conn->sn->shrink_after))
 		return;
 	conn->tx.grown = true;
@@ -288,7 +294,6 @@ static bool sdp_tx_ask_less(struct sdp_conn *conn)
 	u32 was = conn->snd_max, least = sdp_tx_least(conn);
 
 	if (conn->tx.outstanding || !list_empty(&conn->tx.queue) ||
-	    conn->tx.state != SDP_ESTABLISHED || conn->tx.fin_queued ||
 	    conn->tx.ctl & SDP_CTL_RCVBUF)
 		return false;
 	if (conn->tx.mode.asked_rcvbuf) {
@@ -315,6 +320,8 @@ static unsigned long sdp_tx_shrink_due(struct sdp_conn *conn)
 	unsigned long idle = msecs_to_jiffies(READ_ONCE(conn->sn->shrink_after));
 	unsigned long now = jiffies, due = conn->tx.progress + idle;
 
+	if (sdp_tx_ends(conn))
+		conn->tx.grown = false;
 	if (!conn->tx.grown || !idle)
 		return 0;
 	if (time_before(now, due))
