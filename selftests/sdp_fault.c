@@ -229,13 +229,6 @@ static void talk(int c, int s)
 	expect_eof(s);
 }
 
-/* Accept whatever came, SDP or what fell back to TCP. */
-static int accept_any(int l)
-{
-	await(l, POLLIN);
-	return OK(accept(l, NULL, NULL));
-}
-
 static void still_works(void)
 {
 	struct pair p;

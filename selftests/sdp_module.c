@@ -269,9 +269,7 @@ TEST_ON(device_gone, ON_SDP)
 	int c, s;
 
 	pair_open(&p);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	device_remove();
 	/* Its connections end, and nothing else. */
 	EQ(-1, task_join(&t));

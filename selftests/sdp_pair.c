@@ -321,9 +321,7 @@ static void kill_receiver_client(void)
 	char x;
 
 	t.buf = calloc(1, t.len);
-	t.fd = open_client();
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, open_client());
 	meet("full");
 	task_join(&t);
 	if (t.ret < 0 && t.err != ECONNRESET)

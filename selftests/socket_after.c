@@ -89,14 +89,7 @@ TEST(after_tcp_info)
 	OK(getsockopt(p.c, SOL_TCP, TCP_ULP, name, &len));
 	if (len && name[0])
 		FAIL("TCP_ULP: expected none, got %s", name);
-	OK(shutdown(p.c, SHUT_WR));
-	expect_eof(p.s);
-	EQ(CLOSE_WAIT, tcp_state(p.s));
-	EVENTUALLY(FIN_WAIT2, tcp_state(p.c));
-	OK(shutdown(p.s, SHUT_WR));
-	expect_eof(p.c);
-	EVENTUALLY(CLOSED, tcp_state(p.s));
-	EVENTUALLY(CLOSED, tcp_state(p.c));
+	pair_shut(&p);
 }
 
 /* Tools that list the kernel's TCP sockets list it, with its keepalive timer. */

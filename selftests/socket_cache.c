@@ -10,17 +10,6 @@
 
 #include "lib/variant.h"
 
-static int plain_listener(union addr *a)
-{
-	int l = OK(socket(variant->family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-
-	here(a, 0);
-	OK(bind_to(l, a));
-	OK(listen(l, 64));
-	OK(name_of(l, a));
-	return l;
-}
-
 /* Nothing is forgotten meanwhile, and no attempt fails for want of time. */
 static int remember_(void)
 {
@@ -97,7 +86,7 @@ TEST_ON(cache_refused, ON_DOOR3)
 {
 	struct counts was;
 	union addr a, b;
-	int l = plain_listener(&a), other = plain_listener(&b);
+	int l = tcp_listener(&a), other = tcp_listener(&b);
 
 	remember();
 	was = counts();
@@ -115,7 +104,7 @@ TEST_ON(cache_off, ON_DOOR3)
 {
 	struct counts was = counts();
 	union addr a, b;
-	int l = plain_listener(&a), other = plain_listener(&b);
+	int l = tcp_listener(&a), other = tcp_listener(&b);
 
 	sysctl("cache_timeout", 0);
 	CHECK(!by_sdp(l, &a));
@@ -146,7 +135,7 @@ TEST_ON(cache_full, ON_DOOR3)
 	sysctl("cache_max", 2);
 	was = counts();
 	for (i = 0; i < 3; i++) {
-		l[i] = plain_listener(&a[i]);
+		l[i] = tcp_listener(&a[i]);
 		CHECK(!by_sdp(l[i], &a[i]));
 	}
 	counted(&was, 3, 0, 0, 3);
@@ -161,7 +150,7 @@ TEST_ON(cache_full, ON_DOOR3)
 TEST_ON(cache_expires, ON_DOOR3)
 {
 	union addr a;
-	int l = plain_listener(&a);
+	int l = tcp_listener(&a);
 
 	remember();
 	CHECK(!by_sdp(l, &a));
@@ -184,7 +173,7 @@ TEST_ON(cache_required, ON_DOOR3)
 {
 	struct counts was;
 	union addr a;
-	int l = plain_listener(&a), c;
+	int l = tcp_listener(&a), c;
 
 	remember();
 	was = counts();
@@ -209,7 +198,7 @@ TEST_ON(learn, ON_DOOR3)
 {
 	struct counts was;
 	union addr a, b;
-	int l = listener(&a, 64), plain = plain_listener(&b);
+	int l = listener(&a, 64), plain = tcp_listener(&b);
 
 	remember();
 	sysctl("learn", 1);

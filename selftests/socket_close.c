@@ -82,9 +82,7 @@ TEST(half_close)
 	for (i = 0; i < 3; i++)
 		expect_eof(p.s);
 	FAILS(EPIPE, send(p.c, &c, 1, MSG_NOSIGNAL));
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	send_pattern(p.s, 1000000, 1, 0);
 	CHECK(!t.done);
 	settle();
@@ -155,14 +153,10 @@ TEST(shutdown_wakes_recv)
 	struct pair p;
 
 	pair_open(&p);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	OK(shutdown(p.s, SHUT_RD));
 	EQ(0, task_join(&t));
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	OK(shutdown(p.c, SHUT_RDWR));
 	EQ(0, task_join(&t));
 }
@@ -177,9 +171,7 @@ TEST(shutdown_wakes_send)
 	pair_open(&p);
 	sum = fill(p.c, 5);
 	nonblock(p.c, false);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	OK(shutdown(p.c, SHUT_WR));
 	FAILS(EPIPE, task_join(&t));
 	recv_pattern(p.s, sum, 5, 0);
@@ -279,9 +271,7 @@ TEST(close_wakes_peer_in_recv)
 	struct pair p;
 
 	pair_open(&p);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	close(p.c);
 	EQ(0, task_join(&t));
 }
@@ -311,9 +301,7 @@ TEST(close_with_unread_data_wakes_peer_in_recv)
 	pair_open(&p);
 	send_text(p.c, "unread");
 	arrived(p.s, 6);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	close(p.s);
 	FAILS(ECONNRESET, task_join(&t));
 }
@@ -328,9 +316,7 @@ TEST(close_wakes_peer_in_send)
 	pair_open(&p);
 	fill(p.c, 5);
 	nonblock(p.c, false);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	close(p.s);
 	FAILS(ECONNRESET, task_join(&t));
 	FAILS(EPIPE, send(p.c, &c, 1, MSG_NOSIGNAL));
@@ -358,9 +344,7 @@ TEST(linger_zero_wakes_peer)
 	struct pair p;
 
 	pair_open(&p);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	linger(p.c, 0);
 	close(p.c);
 	FAILS(ECONNRESET, task_join(&t));
@@ -460,9 +444,7 @@ TEST(linger_zero_wakes_peer_in_send)
 	pair_open(&p);
 	fill(p.s, 5);
 	nonblock(p.s, false);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	linger(p.c, 0);
 	OK(close(p.c));
 	FAILS(ECONNRESET, task_join(&t));
@@ -482,9 +464,7 @@ TEST(linger_zero_wakes_peer_in_waitall)
 	pair_open(&p);
 	send_pattern(p.c, 50, 5, 0);
 	arrived(p.s, 50);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	linger(p.c, 0);
 	OK(close(p.c));
 	EQ(50, task_join(&t));
@@ -493,21 +473,16 @@ TEST(linger_zero_wakes_peer_in_waitall)
 	expect_eof(p.s);
 }
 
-static void task_splice(struct task *t)
-{
-	t->ret = splice(t->fd, NULL, t->flags, NULL, 100, 0);
-}
-
 TEST(linger_zero_wakes_peer_in_splice)
 {
-	struct task t = { .run = task_splice };
+	struct task t = { .run = task_splice, .len = 100 };
 	struct pair p;
 	int fds[2];
 
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.flags = fds[1];
+	t.pipe = fds[1];
 	task_start(&t);
 	CHECK(!t.done);
 	linger(p.c, 0);
@@ -645,9 +620,7 @@ TEST(linger_waits)
 	sum = fill(p.c, 5);
 	nonblock(p.c, false);
 	linger(p.c, 15);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	EQ(sum, drain(p.s, 5, 0));
 	/* TCP waits for the end of the peer's stream too. */
 	close(p.s);
@@ -686,9 +659,7 @@ TEST(linger_slow_reader)
 	sum = fill(p.c, 5);
 	nonblock(p.c, false);
 	linger(p.c, 15);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	for (pos = 0; pos < sum; pos += n) {
 		n = sum - pos < 8192 ? sum - pos : 8192;
 		recv_pattern(p.s, n, 5, pos);

@@ -346,9 +346,7 @@ TEST(large_send)
 	t.buf = malloc(len);
 	pattern_fill(t.buf, len, 2, 0);
 	pair_open(&p);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	recv_pattern(p.s, len, 2, 0);
 	EQ(len, task_join(&t));
 }
@@ -425,9 +423,7 @@ TEST(msg_peek_blocks)
 	struct pair p;
 
 	pair_open(&p);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	send_text(p.c, "look");
 	EQ(4, task_join(&t));
 	recv_text(p.s, "look");
@@ -481,18 +477,6 @@ TEST(msg_waitall)
 	EQ(0, recv(p.s, buf, 10, MSG_WAITALL));
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
-static void catch(int sig, int flags)
-{
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
-
-	OK(sigaction(sig, &sa, NULL));
-}
-
 /* A signal or the time limit ends it with what is there. */
 TEST(msg_waitall_cut_short)
 {
@@ -502,7 +486,7 @@ TEST(msg_waitall_cut_short)
 	};
 	struct pair p;
 
-	catch(SIGUSR1, 0);
+	catch(0);
 	pair_open(&p);
 	t.fd = p.s;
 	send_pattern(p.c, 300, 5, 0);
@@ -876,9 +860,7 @@ TEST(send_blocks_until_read)
 	pair_open(&p);
 	sum = fill(p.c, 5);
 	nonblock(p.c, false);
-	t.fd = p.c;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.c);
 	recv_pattern(p.s, sum, 5, 0);
 	recv_pattern(p.s, t.len, 1, 0);
 	task_join(&t);
@@ -891,9 +873,7 @@ TEST(recv_blocks_until_sent)
 	struct pair p;
 
 	pair_open(&p);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	send_text(p.c, "at last");
 	EQ(7, task_join(&t));
 }
@@ -906,12 +886,12 @@ TEST(recv_interrupted)
 
 	pair_open(&p);
 	t.fd = p.s;
-	catch(SIGUSR1, 0);
+	catch(0);
 	task_start(&t);
 	pthread_kill(t.thread, SIGUSR1);
 	FAILS(EINTR, task_join(&t));
 
-	catch(SIGUSR1, SA_RESTART);
+	catch(SA_RESTART);
 	task_start(&t);
 	pthread_kill(t.thread, SIGUSR1);
 	wait_asleep(getpid(), t.tid);
@@ -933,7 +913,7 @@ TEST(send_interrupted)
 	long long sum, n;
 	struct pair p;
 
-	catch(SIGUSR1, 0);
+	catch(0);
 	pair_open(&p);
 	t.fd = p.c;
 	pattern_fill(buf, sizeof(buf), 5, 0);

@@ -11,28 +11,6 @@
 
 #define ON_V4	(BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4))
 
-static int tcp_sock(void)
-{
-	return OK(socket(variant->family, SOCK_STREAM, 0));
-}
-
-static int tcp_listener(union addr *a)
-{
-	int l = tcp_sock();
-
-	here(a, 0);
-	OK(bind_to(l, a));
-	OK(listen(l, 8));
-	OK(name_of(l, a));
-	return l;
-}
-
-static int accept_any(int l)
-{
-	await(l, POLLIN);
-	return OK(accept(l, NULL, NULL));
-}
-
 /* TCP does not know the level: IPv4 says it so, IPv6 so. */
 static void must_lack_info(int fd)
 {

@@ -208,30 +208,18 @@ TEST(accept_bad_address)
 	recv_text(s, "hi");
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
-static void catch(int sig, int flags)
-{
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
-
-	OK(sigaction(sig, &sa, NULL));
-}
-
 TEST(accept_interrupted)
 {
 	union addr a;
 	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
 	int c = sock();
 
-	catch(SIGUSR1, 0);
+	catch(0);
 	task_start(&t);
 	pthread_kill(t.thread, SIGUSR1);
 	FAILS(EINTR, task_join(&t));
 
-	catch(SIGUSR1, SA_RESTART);
+	catch(SA_RESTART);
 	task_start(&t);
 	pthread_kill(t.thread, SIGUSR1);
 	wait_asleep(getpid(), t.tid);

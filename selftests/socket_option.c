@@ -308,18 +308,10 @@ TEST(tcp_info_state)
 
 TEST(tcp_info_state_closing)
 {
-	enum { FIN_WAIT2 = 5, CLOSED = 7, CLOSE_WAIT = 8 };
 	struct pair p;
 
 	pair_open(&p);
-	OK(shutdown(p.c, SHUT_WR));
-	expect_eof(p.s);
-	EQ(CLOSE_WAIT, tcp_state(p.s));
-	EVENTUALLY(FIN_WAIT2, tcp_state(p.c));
-	OK(shutdown(p.s, SHUT_WR));
-	expect_eof(p.c);
-	EVENTUALLY(CLOSED, tcp_state(p.s));
-	EVENTUALLY(CLOSED, tcp_state(p.c));
+	pair_shut(&p);
 }
 
 TEST(tcp_maxseg)

@@ -170,9 +170,7 @@ TEST(poll_wakes_on_reset)
 
 	pair_open(&p);
 	OK(setsockopt(p.c, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	close(p.c);
 	EQ_HEX(POLLERR | POLLHUP, task_join(&t));
 }
@@ -183,9 +181,7 @@ TEST(poll_wakes_on_local_shutdown)
 	struct pair p;
 
 	pair_open(&p);
-	t.fd = p.s;
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	OK(shutdown(p.s, SHUT_RD));
 	EQ_HEX(POLLIN, task_join(&t));
 }

@@ -29,22 +29,6 @@ static int ip_info(int fd, struct sdp_info *info)
 	return len;
 }
 
-static int plain(void)
-{
-	return OK(socket(variant->family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
-
-static int plain_listener(union addr *a)
-{
-	int l = plain();
-
-	here(a, 0);
-	OK(bind_to(l, a));
-	OK(listen(l, 8));
-	OK(name_of(l, a));
-	return l;
-}
-
 /* A client of ours that TCP took over. */
 static int fallen(const union addr *a)
 {
@@ -81,7 +65,7 @@ TEST(ip_info_of_any_socket)
 	struct pair p;
 
 	FAILS(ENOPROTOOPT, ip_info(udp, &info));
-	FAILS(ENOPROTOOPT, ip_info(plain(), &info));
+	FAILS(ENOPROTOOPT, ip_info(tcp_sock(), &info));
 	pair_open(&p);
 	if (!on_sdp()) {
 		FAILS(ENOPROTOOPT, ip_info(fd, &info));
@@ -113,7 +97,7 @@ TEST_ON(ip_info_sizes, ON_SDP)
 	int fd[2], i, n;
 	socklen_t len;
 
-	plain_listener(&a);
+	tcp_listener(&a);
 	fd[0] = sock();
 	fd[1] = fallen(&a);
 	for (i = 0; i < 2; i++) {
@@ -151,7 +135,7 @@ TEST_ON(ip_info_of_a_client, ON_SDP)
 	int l, c, s;
 	union addr a;
 
-	l = plain_listener(&a);
+	l = tcp_listener(&a);
 	c = fallen(&a);
 	s = OK(accept(l, NULL, NULL));
 	is_tcp(c, SDP_REASON_REFUSED, ESTABLISHED);
@@ -171,7 +155,7 @@ TEST_ON(ip_info_says_why, ON_SDP)
 	union addr a;
 
 	sysctl("enable", 0);
-	l = plain_listener(&a);
+	l = tcp_listener(&a);
 	c = fallen(&a);
 	s = OK(accept(l, NULL, NULL));
 	is_tcp(c, SDP_REASON_FORCED, ESTABLISHED);
@@ -184,7 +168,7 @@ TEST_ON(ip_info_says_why, ON_SDP)
 /* A listener that serves both: who came by TCP is on record too. */
 TEST_ON(ip_info_of_a_server, ON_SDP)
 {
-	int l = sock(), tcp = plain(), s;
+	int l = sock(), tcp = tcp_sock(), s;
 	struct sdp_info info;
 	union addr a;
 
@@ -207,7 +191,7 @@ TEST_ON(ip_info_forgets, ON_SDP)
 	union addr a;
 	int fd[N], i;
 
-	plain_listener(&a);
+	tcp_listener(&a);
 	sysctl("cache_timeout", 0);
 	sysctl("fallback_records", 3);
 	for (i = 0; i < N; i++)

@@ -362,43 +362,35 @@ TEST(splice_from_socket)
 }
 
 /* Waits for data as recv() does, unless the socket is non-blocking. */
-static void task_splice(struct task *t)
-{
-	t->ret = splice(t->fd, NULL, t->flags, NULL, 100, 0);
-}
-
 TEST(splice_from_socket_blocks)
 {
-	struct task t = { .run = task_splice };
+	struct task t = { .run = task_splice, .len = 100 };
 	struct pair p;
 	int fds[2];
 
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.flags = fds[1];
+	t.pipe = fds[1];
 	task_start(&t);
 	CHECK(!t.done);
 	send_text(p.c, "hello");
 	EQ(5, task_join(&t));
 }
 
-static void task_splice_nonblock(struct task *t)
-{
-	t->ret = splice(t->fd, NULL, t->flags, NULL, 100, SPLICE_F_NONBLOCK);
-}
-
 /* SPLICE_F_NONBLOCK is about the pipe alone: the socket is waited for. */
 TEST(splice_from_socket_nonblocking_pipe)
 {
-	struct task t = { .run = task_splice_nonblock };
+	struct task t = {
+		.run = task_splice, .len = 100, .flags = SPLICE_F_NONBLOCK,
+	};
 	struct pair p;
 	int fds[2];
 
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.flags = fds[1];
+	t.pipe = fds[1];
 	task_start(&t);
 	CHECK(!t.done);
 	send_text(p.c, "hello");

@@ -20,24 +20,6 @@
 
 #define arrived(fd, n) EVENTUALLY(n, inq(fd))
 
-static atomic_int signals;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	signals++;
-}
-
-static int catch_(int flags)
-{
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
-
-	OK(sigaction(SIGUSR1, &sa, NULL));
-	return 0;
-}
-
-#define catch(flags) CALL(catch_(flags))
-
 /* A call that sleeps, and the signal it gets. */
 static int start_and_signal_(struct task *t)
 {
@@ -345,11 +327,6 @@ TEST(signal_close_lingering)
 
 /* ------------------------------------------------------------ splice, sendfile */
 
-static void task_splice(struct task *t)
-{
-	t->ret = splice(t->fd, NULL, t->flags, NULL, t->len, 0);
-}
-
 TEST(signal_splice_from_socket)
 {
 	struct task t = { .run = task_splice, .len = 100 };
@@ -360,7 +337,7 @@ TEST(signal_splice_from_socket)
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.flags = fds[1];
+	t.pipe = fds[1];
 	catch(0);
 	start_and_signal(&t);
 	FAILS(EINTR, task_join(&t));
@@ -398,7 +375,7 @@ TEST(signal_splice_to_socket)
 	sum = fill(p.c, 6);
 	nonblock(p.c, false);
 	t.fd = fds[0];
-	t.flags = p.c;
+	t.pipe = p.c;
 	catch(0);
 	start_and_signal(&t);
 	n = task_join(&t);
@@ -440,7 +417,7 @@ TEST(signal_sendfile)
 
 	pair_open(&p);
 	t.fd = p.c;
-	t.flags = OK(memfd_create("pattern", 0));
+	t.pipe = OK(memfd_create("pattern", 0));
 	OK(ftruncate(t.flags, LEN));
 	m = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, t.flags, 0);
 	CHECK(m != MAP_FAILED);

@@ -313,12 +313,12 @@ TEST(urgent_ends_a_read)
 	EQ(1, at_mark(p.s));
 }
 
-static volatile sig_atomic_t signals;
+static volatile sig_atomic_t sigurgs;
 
 static void on_urgent(int sig)
 {
 	(void)sig;
-	signals++;
+	sigurgs++;
 }
 
 TEST(urgent_signal)
@@ -331,15 +331,15 @@ TEST(urgent_signal)
 	urgent(p, "V");			/* nobody asked for it */
 	await(p.s, POLLPRI);
 	settle();
-	EQ(0, signals);
+	EQ(0, sigurgs);
 	OK(fcntl(p.s, F_SETOWN, getpid()));
 	urgent(p, "W");
-	EVENTUALLY(1, signals);
+	EVENTUALLY(1, sigurgs);
 	urgent(p, "X");
-	EVENTUALLY(2, signals);
+	EVENTUALLY(2, sigurgs);
 	plain(p, "abc");
 	settle();
-	EQ(2, signals);
+	EQ(2, sigurgs);
 }
 
 TEST(urgent_epoll_edge)

@@ -465,6 +465,27 @@ void wait_asleep(pid_t pid, pid_t tid)
 	}
 }
 
+void task_splice(struct task *t)
+{
+	t->ret = splice(t->fd, NULL, t->pipe, NULL, t->len, t->flags);
+}
+
+atomic_int signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+int catch_(int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	OK(sigaction(SIGUSR1, &sa, NULL));
+	return 0;
+}
+
 static void *task_thread(void *arg)
 {
 	struct task *t = arg;
@@ -492,6 +513,14 @@ int task_start_(struct task *t)
 		usleep(100);
 	if (!t->done)
 		wait_asleep(getpid(), t->tid);
+	return 0;
+}
+
+int task_blocks_(struct task *t, int fd)
+{
+	t->fd = fd;
+	task_start(t);
+	CHECK(!t->done);
 	return 0;
 }
 

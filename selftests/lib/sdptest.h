@@ -128,6 +128,7 @@ void sleep_ms(int ms);
 struct task {
 	void (*run)(struct task *t);
 	int fd;
+	int pipe;
 	void *buf;
 	size_t len;
 	int flags;
@@ -150,11 +151,20 @@ void task_accept(struct task *t);
 void task_connect(struct task *t);
 void task_poll(struct task *t);
 void task_close(struct task *t);
+void task_splice(struct task *t);	/* up to len bytes from fd to pipe */
 
 int task_start_(struct task *t);
 long long task_join_(struct task *t);
+/* The call, with this descriptor, must block. */
+int task_blocks_(struct task *t, int fd);
 #define task_start(t)		CALL(task_start_(t))
+#define task_blocks(t, fd)	CALL(task_blocks_(t, fd))
 #define task_join(t)		CALL(task_join_(t))
+
+/* SIGUSR1 is caught, with these flags of sigaction(), and counted. */
+extern atomic_int signals;
+int catch_(int flags);
+#define catch(flags)		CALL(catch_(flags))
 
 /* Returns when thread @tid sleeps in the kernel; gives up after a second. */
 void wait_asleep(pid_t pid, pid_t tid);

@@ -120,12 +120,32 @@ int must_be_sdp_(int fd)
 	return 0;
 }
 
+int tcp_sock_(void)
+{
+	return OK(socket(variant->family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
+
+int tcp_listener_(union addr *a)
+{
+	int l = tcp_sock();
+
+	here(a, 0);
+	OK(bind_to(l, a));
+	OK(listen(l, 64));
+	OK(name_of(l, a));
+	return l;
+}
+
+int accept_any_(int l)
+{
+	await(l, POLLIN);
+	return OK(accept(l, NULL, NULL));
+}
+
 int accept_one_(int l)
 {
-	int s;
+	int s = accept_any(l);
 
-	await(l, POLLIN);
-	s = OK(accept(l, NULL, NULL));
 	must_be_sdp(s);
 	return s;
 }
@@ -149,6 +169,21 @@ int pair_open_(struct pair *p)
 {
 	pair_start(p);
 	return pair_finish(p);
+}
+
+int pair_shut_(const struct pair *p)
+{
+	enum { FIN_WAIT2 = 5, CLOSED = 7, CLOSE_WAIT = 8 };
+
+	OK(shutdown(p->c, SHUT_WR));
+	expect_eof(p->s);
+	EQ(CLOSE_WAIT, tcp_state(p->s));
+	EVENTUALLY(FIN_WAIT2, tcp_state(p->c));
+	OK(shutdown(p->s, SHUT_WR));
+	expect_eof(p->c);
+	EVENTUALLY(CLOSED, tcp_state(p->s));
+	EVENTUALLY(CLOSED, tcp_state(p->c));
+	return 0;
 }
 
 long long fill_(int fd, __u64 key)

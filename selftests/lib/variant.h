@@ -70,6 +70,16 @@ void closed_port_(union addr *a);
 int accept_one_(int l);
 #define accept_one(l)	CALL(accept_one_(l))
 
+/* TCP beside it, of the variant's family. */
+int tcp_sock_(void);
+#define tcp_sock()	CALL(tcp_sock_())
+int tcp_listener_(union addr *a);
+#define tcp_listener(a)	CALL(tcp_listener_(a))
+
+/* Waits for a connection and takes it: SDP, or what fell back to TCP. */
+int accept_any_(int l);
+#define accept_any(l)	CALL(accept_any_(l))
+
 /* On an SDP variant the connection must go by SDP. */
 int must_be_sdp_(int fd);
 #define must_be_sdp(fd)	CALL(must_be_sdp_(fd))
@@ -87,6 +97,10 @@ int pair_start_(struct pair *p);
 #define pair_start(p)	CALL(pair_start_(p))
 int pair_finish_(struct pair *p);
 #define pair_finish(p)	CALL(pair_finish_(p))
+
+/* Shut down, c first, and in each of TCP's states meanwhile. */
+int pair_shut_(const struct pair *p);
+#define pair_shut(p)	CALL(pair_shut_(p))
 
 /* Sends until the socket, made non-blocking for it, takes no more. */
 long long fill_(int fd, __u64 key);
