@@ -173,7 +173,7 @@ static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	const struct sdp_diag_req *req = nlmsg_data(cb->nlh);
 	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
 	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
-	u32 states = req->sdr_states ?: U32_MAX;
+	u32 states = req->sdr_states ?: ~BIT(30);
 	struct sdp_record record;
 	struct sdp_diag_msg msg;
 	struct sdp_conn *conn;

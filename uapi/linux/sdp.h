@@ -161,7 +161,7 @@ struct sdp_diag_req {
 	__u8	sdiag_protocol;		/* 0 */
 	__u16	pad;			/* 0 */
 	/* Bit n: state n of SDP_STATES; bit 31: LISTEN; bit 30: fallen back.
-	 * 0 stands for all.
+	 * 0 stands for all but the last.
 	 */
 	__u32	sdr_states;
 };
