@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sock_diag for family 27: a dump of listeners and connections, and of those
- * that TCP took over.
+ * sock_diag for family 27: a dump of listeners and connections, or of those that
+ * TCP took over.
  *
  * AF_INET belongs to inet_diag, whose tables do not know our connections, so
  * this family number, which no socket reports, stands for "all that is SDP".
  * A dump that does not fit one message goes on where it stopped, by counting:
- * cb->args[0] listeners and cb->args[1] connections were shown, and the records
- * up to the serial number cb->args[2].  What comes or goes meanwhile may be
+ * cb->args[0] listeners and cb->args[1] connections were shown, or the records
+ * up to the serial number cb->args[0].  What comes or goes meanwhile may be
  * missed or shown twice, as everywhere in sock_diag.
  */
 #include <linux/module.h>
@@ -173,8 +173,7 @@ static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	const struct sdp_diag_req *req = nlmsg_data(cb->nlh);
 	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
 	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
-	u32 states = req->sdr_states ?: ~BIT(30);
-	struct sdp_record record;
+	u32 states = req->sdr_states ?: U32_MAX;
 	struct sdp_diag_msg msg;
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
@@ -201,28 +200,42 @@ static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		}
 		cb->args[1]++;
 	}
-	while (states & BIT(30) &&
-	       sdp_record_next(sn, cb->args[2], &record)) {
+	return skb->len;
+}
+
+static int sdp_diag_dump_records(struct sk_buff *skb,
+				 struct netlink_callback *cb)
+{
+	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
+	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
+	struct sdp_record record;
+	struct sdp_diag_msg msg;
+
+	while (sdp_record_next(sn, cb->args[0], &record)) {
 		sdp_diag_fill_record(&msg, &record, ns);
-		err = sdp_diag_put(skb, cb, &msg);
-		if (err)
-			return skb->len;
-		cb->args[2] = record.serial;
+		if (sdp_diag_put(skb, cb, &msg))
+			break;
+		cb->args[0] = record.serial;
 	}
 	return skb->len;
 }
 
 static int sdp_diag_request(struct sk_buff *skb, struct nlmsghdr *nlh)
 {
+	const struct sdp_diag_req *req = nlmsg_data(nlh);
 	struct netlink_dump_control control = {
 		.dump	= sdp_diag_dump,
 		.module	= THIS_MODULE,
 	};
 
-	if (nlmsg_len(nlh) < (int)sizeof(struct sdp_diag_req))
+	if (nlmsg_len(nlh) < (int)sizeof(*req))
 		return -EINVAL;
 	if (!(nlh->nlmsg_flags & NLM_F_DUMP))
 		return -EOPNOTSUPP;
+	if (req->sdr_what > SDP_DIAG_FALLBACKS)
+		return -EINVAL;
+	if (req->sdr_what == SDP_DIAG_FALLBACKS)
+		control.dump = sdp_diag_dump_records;
 	return netlink_dump_start(sock_net(skb->sk)->diag_nlsk, skb, nlh,
 				  &control);
 }

@@ -138,7 +138,7 @@ static bool take(const struct nlmsghdr *nlh, size_t len)
 	return false;
 }
 
-static void dump(__u32 states)
+static void dump(__u16 what, __u32 states)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -152,6 +152,7 @@ static void dump(__u32 states)
 		},
 		.req = {
 			.sdiag_family = AF_INET_SDP,
+			.sdr_what = what,
 			.sdr_states = states,
 		},
 	};
@@ -448,11 +449,11 @@ static void json_socket(const struct entry *e)
 	       (unsigned long long)info->sdpi_mem);
 }
 
-static void sockets(__u32 states, bool json)
+static void sockets(__u16 what, __u32 states, bool json)
 {
 	size_t i;
 
-	dump(states);
+	dump(what, states);
 	find_users();
 	qsort(entries, nr_entries, sizeof(*entries), by_state_and_port);
 	if (!json) {
@@ -607,9 +608,10 @@ int main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ }
 	};
-	const __u32 listening = 1U << 31, fallback = 1U << 30;
+	const __u32 listening = 1U << 31;
 	static struct counters all;
-	__u32 states = ~(listening | fallback);
+	__u16 what = SDP_DIAG_SOCKETS;
+	__u32 states = ~listening;
 	bool stat = false, json = false;
 	unsigned long count = 0;
 	double seconds = 0;
@@ -622,10 +624,10 @@ int main(int argc, char **argv)
 			states = listening;
 			break;
 		case 'a':
-			states = ~fallback;
+			states = 0;
 			break;
 		case 'f':
-			states = fallback;
+			what = SDP_DIAG_FALLBACKS;
 			break;
 		case 'n':
 			break;
@@ -669,7 +671,7 @@ int main(int argc, char **argv)
 		read_counters(&all);
 		print_counters(&all, json);
 	} else {
-		sockets(states, json);
+		sockets(what, states, json);
 	}
 	return 0;
 }

@@ -151,19 +151,22 @@ struct sdp_info {
 /*
  * sock_diag, NETLINK_SOCK_DIAG with sdiag_family 27: a dump gives one
  * struct sdp_diag_msg in a SOCK_DIAG_BY_FAMILY message for each socket of the
- * caller's network namespace: listening, connecting or connected by SDP; and
- * for each connection that TCP took over, as long as there is a record of it
- * (net.sdp.fallback_records): it may have been closed since.
- * Other requests than a dump: EOPNOTSUPP.
+ * caller's network namespace: listening, connecting or connected by SDP; or
+ * else for each connection that TCP took over, as long as there is a record of
+ * it (net.sdp.fallback_records): it may have been closed since.
+ * Other requests than a dump: EOPNOTSUPP; for something else: EINVAL.
  */
 struct sdp_diag_req {
 	__u8	sdiag_family;		/* AF_INET_SDP */
 	__u8	sdiag_protocol;		/* 0 */
-	__u16	pad;			/* 0 */
-	/* Bit n: state n of SDP_STATES; bit 31: LISTEN; bit 30: fallen back.
-	 * 0 stands for all but the last.
-	 */
+	__u16	sdr_what;		/* SDP_DIAG_SOCKETS or _FALLBACKS */
+	/* Bit n: state n of SDP_STATES; bit 31: LISTEN.  0 stands for all. */
 	__u32	sdr_states;
+};
+
+enum {
+	SDP_DIAG_SOCKETS	= 0,
+	SDP_DIAG_FALLBACKS	= 1,
 };
 
 struct sdp_diag_msg {
