@@ -18,14 +18,9 @@
 #define _SDP_MODE_H
 
 #include <linux/types.h>
+#include "sdp_half.h"
 #include "sdp_wire.h"
 
-/* The numbers are those of the ModeChange header. */
-enum sdp_mode_kind {
-	SDP_MODE_BUFFERED	= 0,
-	SDP_MODE_COMBINED	= 1,
-	SDP_MODE_PIPELINED	= 2,
-};
 
 struct sdp_mode {
 	u8	send;		/* enum sdp_mode_kind */
