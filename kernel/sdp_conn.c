@@ -163,7 +163,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;
 		list_add_tail(&conn->tx.ctl_msg[i].node, &conn->tx.ctl_free);
 	}
-	sdp_mode_init(&conn->tx.mode, 1);
+	sdp_mode_init(&conn->tx.mode, 1, 1);
 	mutex_init(&conn->rx.poll);
 	INIT_LIST_HEAD(&conn->rx.idle);
 	spin_lock_init(&conn->rx.lock);

@@ -230,7 +230,7 @@ static void sdp_ib_limits(struct sdp_conn *conn, u16 told_bufs,
 {
 	spin_lock_bh(&conn->tx.lock);
 	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
-	sdp_mode_init(&conn->tx.mode, SDP_IB_MAX_ADVERTS);
+	sdp_mode_init(&conn->tx.mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
 	/* Who begins with many did not make them for us, and keeps them. */
 	conn->tx.keeps = peer->bufs > SDP_TX_FEW;
 	spin_unlock_bh(&conn->tx.lock);

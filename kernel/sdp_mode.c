@@ -10,23 +10,7 @@
  * A SrcAvail stands for a stretch of the stream: its inline bytes come first,
  * the rest follows by copy when the source has our SendSm.  Nothing of the
  * stream may come between; taking it would lose no byte but put two in the
- * wrong order, which is worse.  So @avails counts what the source cannot have
- * heard our answer for:
- *
- *  - a SrcAvail adds one, the SendSm takes all of them back;
- *  - one SendSm ends every SrcAvail that its source has outstanding when it
- *    arrives there (4.3), also one that crossed it.  In pipelined mode such a
- *    one reaches us after the SendSm was posted, is counted, and is already
- *    void for the source, which shows by what it does next: it copies (Data),
- *    cancels, or goes back to combined mode.  Each of the three clears the
- *    count.  The second SendSm that we owe by then is harmless: the source has
- *    nothing outstanding, or a SrcAvail that is newer than its MSeqAck, or one
- *    that it answers rightly;
- *  - in combined mode there is only one SrcAvail at a time, nothing crosses,
- *    and whatever comes behind an unanswered one is an error.
- *
- * Our own half stays combined and has no adverts, so answers to adverts and
- * SinkAvails are errors, except where the text says that a late one is none.
+ * wrong order, which is worse.  Which of them count is known to sdp_half.c.
  */
 
 #include <linux/errno.h>
@@ -34,13 +18,11 @@
 
 #include "sdp_mode.h"
 
-void sdp_mode_init(struct sdp_mode *mode, u8 max_adverts)
+void sdp_mode_init(struct sdp_mode *mode, u16 theirs, u8 ours)
 {
-	*mode = (struct sdp_mode) {
-		.send = SDP_MODE_COMBINED,
-		.recv = SDP_MODE_COMBINED,
-		.max_adverts = max_adverts,
-	};
+	*mode = (struct sdp_mode) {};
+	sdp_src_init(&mode->src, theirs, ours);
+	sdp_snk_init(&mode->snk, ours);
 }
 
 /* User data, inline or to be fetched: may it still come (4.1, 6.1)? */
@@ -55,19 +37,17 @@ static int may_payload(const struct sdp_mode *mode)
 
 static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
+	struct sdp_half_told told;
 	int err;
 
 	/* An update is never refused, whoever has gone or finished (3.3). */
 	if (!sdp_wire_payload(msg))
 		return 0;
 	err = may_payload(mode);
+	if (!err)
+		err = sdp_snk_heard(&mode->snk, msg, &told);
 	if (err)
 		return err;
-	if (mode->avails) {
-		if (mode->recv != SDP_MODE_PIPELINED)
-			return -EPROTO;
-		mode->avails = 0;
-	}
 	if (msg->flags & SDP_FLAG_OOB_PRES)
 		return SDP_HEARD_DELIVER | SDP_HEARD_OOB_PRES;
 	return SDP_HEARD_DELIVER;
@@ -76,122 +56,83 @@ static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
 	u32 inlined = sdp_wire_payload(msg);
+	struct sdp_half_told told;
 	int err;
 
 	err = may_payload(mode);
-	if (err)
+	if (!err)
+		err = sdp_snk_heard(&mode->snk, msg, &told);
+	if (err < 0)
 		return err;
-
-	switch (mode->recv) {
-	case SDP_MODE_COMBINED:
-		if (!inlined || mode->avails)
-			return -EPROTO;
-		/* Everything is here: Data by another name (section 7). */
-		if (inlined == msg->ext.avail.len)
-			return SDP_HEARD_DELIVER;
-		break;
-	case SDP_MODE_PIPELINED:
-		if (inlined || mode->avails >= mode->max_adverts)
-			return -EPROTO;
-		break;
-	default:
-		return -EPROTO;
-	}
-
-	mode->avails++;
-	mode->sendsm_owed = 1;
+	/* Of one that crossed its end nothing counts; it has nothing inline. */
+	if (err)
+		return 0;
+	if (!mode->snk.held.n)
+		return SDP_HEARD_DELIVER;	/* all of it is inline */
+	sdp_snk_refuse(&mode->snk);
 	return inlined ? SDP_HEARD_DELIVER | SDP_HEARD_SENDSM : SDP_HEARD_SENDSM;
 }
 
-static int heard_src_avail_cancel(struct sdp_mode *mode)
+static int heard_mode_change(struct sdp_mode *mode,
+			     const struct sdp_wire_msg *msg)
 {
-	/* The SendSm that is owed answers it, without one there is nothing
-	 * left to cancel.  A source that had taken an earlier SendSm for the
-	 * end may go on at once; only in pipelined mode can there be one.
-	 */
-	if (mode->recv == SDP_MODE_PIPELINED)
-		mode->avails = 0;
-	return 0;
+	struct sdp_half_told told;
+
+	/* From the sink of our send half, or from the source of the other. */
+	if (msg->ext.mode & 0x80)
+		return sdp_src_heard(&mode->src, msg, &told);
+	return sdp_snk_heard(&mode->snk, msg, &told);
 }
 
-/* The transitions of 4.2: who may send it, from what, to what (as bits). */
-static const u8 sdp_mode_source_may[] = {
-	[SDP_MODE_BUFFERED]	= 0,
-	[SDP_MODE_COMBINED]	= 1 << SDP_MODE_BUFFERED | 1 << SDP_MODE_PIPELINED,
-	[SDP_MODE_PIPELINED]	= 1 << SDP_MODE_COMBINED,
-};
-
-static const u8 sdp_mode_sink_may[] = {
-	[SDP_MODE_BUFFERED]	= 1 << SDP_MODE_COMBINED,
-	[SDP_MODE_COMBINED]	= 0,
-	[SDP_MODE_PIPELINED]	= 0,
-};
-
-static int heard_mode_change(struct sdp_mode *mode, u8 change)
+static int heard_disconn(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
-	u8 to = (change >> 4) & 0x7;
+	struct sdp_half_told told;
+	int err;
 
-	/* From the sink of our send half. */
-	if (change & 0x80) {
-		if (!(sdp_mode_sink_may[mode->send] & 1 << to))
-			return -EPROTO;
-		mode->send = to;
-		return 0;
-	}
-
-	if (!(sdp_mode_source_may[mode->recv] & 1 << to))
+	if (mode->peer_fin)
 		return -EPROTO;
-	if (to == SDP_MODE_BUFFERED && mode->avails)
-		return -EPROTO;
-	/* Out of pipelined mode the source takes its SrcAvails back itself. */
-	if (to == SDP_MODE_COMBINED)
-		mode->avails = 0;
-	mode->recv = to;
-	return 0;
-}
-
-static int heard_disconn(struct sdp_mode *mode)
-{
-	/* The rest of an unanswered SrcAvail would be missing from the stream. */
-	if (mode->peer_fin || mode->avails)
-		return -EPROTO;
+	err = sdp_snk_heard(&mode->snk, msg, &told);
+	if (err)
+		return err;
 	mode->peer_fin = true;
 	return SDP_HEARD_FIN;
 }
 
 static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
+	struct sdp_half_told told;
+
 	switch (msg->mid) {
 	case SDP_MID_DATA:
 		return heard_data(mode, msg);
 	case SDP_MID_SRC_AVAIL:
 		return heard_src_avail(mode, msg);
-	case SDP_MID_SRC_AVAIL_CANCEL:
-		return heard_src_avail_cancel(mode);
 	case SDP_MID_MODE_CHANGE:
-		return heard_mode_change(mode, msg->ext.mode);
+		return heard_mode_change(mode, msg);
 	case SDP_MID_DISCONN:
-		return heard_disconn(mode);
+		return heard_disconn(mode, msg);
 	case SDP_MID_ABORT_CONN:
 		return SDP_HEARD_RESET;
 	case SDP_MID_CH_RCV_BUF:
 		return SDP_HEARD_RCVBUF;
 	case SDP_MID_CH_RCV_BUF_ACK:
 		if (!mode->asked_rcvbuf)
-			break;
+			return -EPROTO;
 		mode->asked_rcvbuf = false;
 		return SDP_HEARD_RCVBUF_ACK;
 	case SDP_MID_SUSP_COMM:
 		return SDP_HEARD_SUSP_ACK;
+	case SDP_MID_SRC_AVAIL_CANCEL:
+	case SDP_MID_RDMA_WR_COMPL:
+	case SDP_MID_SINK_CANCEL_ACK:
+		return sdp_snk_heard(&mode->snk, msg, &told);
 	case SDP_MID_SEND_SM:
+	case SDP_MID_RDMA_RD_COMPL:
+	case SDP_MID_SINK_AVAIL:
 	case SDP_MID_SINK_AVAIL_CANCEL:
-		/* Late or not, there is nothing of ours that they could end. */
-		return 0;
+		return sdp_src_heard(&mode->src, msg, &told);
 	}
-	/* Answers to what we never sent, SinkAvail outside pipelined mode, and
-	 * what sdp_wire_get() does not let through.
-	 */
-	return -EPROTO;
+	return -EPROTO;		/* what sdp_wire_get() does not let through */
 }
 
 int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
@@ -203,6 +144,7 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	    msg->mid <= SDP_MID_EXPERIMENTAL_LAST)
 		return 0;
 
+	sdp_src_acked(&mode->src, msg->mseq_ack);
 	verdict = heard(mode, msg);
 	if (verdict < 0)
 		return verdict;
@@ -216,12 +158,6 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode)
 {
 	mode->asked_rcvbuf = true;
-}
-
-void sdp_mode_sendsm_posted(struct sdp_mode *mode)
-{
-	mode->sendsm_owed = 0;
-	mode->avails = 0;
 }
 
 struct sdp_mode_slice sdp_mode_pick(size_t left, u32 payload_max, u32 tail_room)

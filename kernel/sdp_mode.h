@@ -3,11 +3,12 @@
  * The modes of the two half-connections, and what an arriving message means in
  * them (protocol text, sections 4.1 to 4.6 and 5).
  *
- * A half has a source, whose data flows, and a sink.  "send" is the half whose
- * source we are, "recv" the one whose sink we are.  Both start in combined
- * mode.  This side only copies: it never sends a SrcAvail or a SinkAvail,
- * answers the peer's SrcAvail with SendSm after taking its inline bytes, and
- * keeps its own half in combined mode, where the peer may not send SinkAvail.
+ * A half has a source, whose data flows, and a sink: @src is the half whose
+ * source we are, @snk the one whose sink we are, and sdp_half.h knows what is
+ * offered in each.  This side only copies: it never sends a SrcAvail or a
+ * SinkAvail, answers the peer's SrcAvail with SendSm after taking its inline
+ * bytes, and keeps its own half in combined mode, where the peer may not send
+ * SinkAvail.
  *
  * sdp_mode_heard() is the whole receive side of the protocol in one pure
  * function: the callers carry out its verdict and decide nothing themselves.
@@ -18,31 +19,23 @@
 #define _SDP_MODE_H
 
 #include <linux/types.h>
+#include "sdp_half.h"
 #include "sdp_wire.h"
 
-/* The numbers are those of the ModeChange header. */
-enum sdp_mode_kind {
-	SDP_MODE_BUFFERED	= 0,
-	SDP_MODE_COMBINED	= 1,
-	SDP_MODE_PIPELINED	= 2,
-};
 
 struct sdp_mode {
-	u8	send;		/* enum sdp_mode_kind */
-	u8	recv;
-	u8	sendsm_owed;	/* a SrcAvail is unanswered: SendSm not posted yet */
-	u8	avails;		/* SrcAvails heard since the last SendSm was posted */
-	u8	max_adverts;	/* what our Hello or HelloAck announced */
-	bool	peer_fin;	/* DisConn heard: no payload may follow */
-	bool	shut_rd;	/* our reader has gone: payload is an error (4.1) */
-	bool	req_pipe;	/* the peer asked for pipelined mode */
-	bool	asked_rcvbuf;	/* a ChRcvBuf of ours is unanswered */
+	struct sdp_src src;
+	struct sdp_snk snk;
+	bool peer_fin;		/* DisConn heard: no payload may follow */
+	bool shut_rd;		/* our reader has gone: payload is an error (4.1) */
+	bool req_pipe;		/* the peer asked for pipelined mode */
+	bool asked_rcvbuf;	/* a ChRcvBuf of ours is unanswered */
 };
 
 /* What to do with a message, as bits: several may be set. */
 enum sdp_mode_verdict {
 	SDP_HEARD_DELIVER	= 0x01,	/* append the payload to the stream */
-	SDP_HEARD_SENDSM	= 0x02,	/* queue a SendSm, unless one is queued */
+	SDP_HEARD_SENDSM	= 0x02,	/* sdp_snk_may_refuse(): queue a SendSm */
 	SDP_HEARD_FIN		= 0x04,	/* end of stream, behind what is queued */
 	SDP_HEARD_RESET		= 0x08,	/* the peer aborts: ECONNRESET */
 	SDP_HEARD_RCVBUF	= 0x10,	/* answer by ChRcvBufAck, when it is time */
@@ -55,11 +48,12 @@ enum sdp_mode_verdict {
 /**
  * sdp_mode_init() - start of a connection: both halves combined
  * @mode: what to initialise
- * @max_adverts: MaxAdverts that our Hello or HelloAck announces, from 1
+ * @theirs: MaxAdverts that the peer's Hello or HelloAck announces, from 1
+ * @ours: that ours does, 1 to SDP_HALF_ADVERTS
  *
  * Context: any; pure.
  */
-void sdp_mode_init(struct sdp_mode *mode, u8 max_adverts);
+void sdp_mode_init(struct sdp_mode *mode, u16 theirs, u8 ours);
 
 /**
  * sdp_mode_heard() - what does this message mean?
@@ -81,14 +75,6 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg);
  * Context: the caller's lock; pure.
  */
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
-
-/**
- * sdp_mode_sendsm_posted() - the owed SendSm is on its way
- * @mode: the connection's
- *
- * Context: the caller's lock; pure.
- */
-void sdp_mode_sendsm_posted(struct sdp_mode *mode);
 
 /* How the next slice of a send goes. */
 struct sdp_mode_slice {

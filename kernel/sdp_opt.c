@@ -29,8 +29,8 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
 	spin_lock_bh(&conn->tx.lock);
 	info->sdpi_state = conn->tx.state;
-	info->sdpi_mode_send = conn->tx.mode.send;
-	info->sdpi_mode_recv = conn->tx.mode.recv;
+	info->sdpi_mode_send = conn->tx.mode.src.mode;
+	info->sdpi_mode_recv = conn->tx.mode.snk.mode;
 	info->sdpi_credits = sdp_flow_credits(&conn->tx.flow);
 	info->sdpi_posted = conn->tx.flow.posted;
 	info->sdpi_peer_bufs = conn->tx.flow.peer_bufs;

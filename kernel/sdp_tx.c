@@ -173,6 +173,11 @@ static bool sdp_tx_push_control(struct sdp_conn *conn)
 	struct sdp_msg *msg;
 	int i;
 
+	/* What it was to refuse may have been taken back meanwhile. */
+	if (!sdp_snk_may_refuse(&conn->tx.mode.snk))
+		conn->tx.ctl &= ~SDP_CTL_SENDSM;
+	if (!conn->tx.ctl)
+		return false;
 	for (i = 0; !(conn->tx.ctl & kinds[i].bit); i++)
 		;
 	if (!sdp_tx_may(conn, kinds[i].mid, SDP_FLOW_CONTROL))
@@ -185,10 +190,6 @@ static bool sdp_tx_push_control(struct sdp_conn *conn)
 	case SDP_CTL_ABORT:
 		conn->tx.abort_posted = true;
 		break;
-	case SDP_CTL_SENDSM:
-		sdp_mode_sendsm_posted(&conn->tx.mode);
-		sdp_count(conn->sn, SDP_CNT_SENDSM, 1);
-		break;
 	case SDP_CTL_RCVBUF_ACK:
 		hdr.ext.rcvsz = conn->rx.shrink ?: conn->rcv_size;
 		break;
@@ -198,6 +199,10 @@ static bool sdp_tx_push_control(struct sdp_conn *conn)
 		break;
 	}
 	sdp_tx_post(conn, msg, &hdr, true);
+	if (kinds[i].bit == SDP_CTL_SENDSM) {
+		sdp_snk_refused(&conn->tx.mode.snk, msg->mseq);
+		sdp_count(conn->sn, SDP_CNT_SENDSM, 1);
+	}
 	if (kinds[i].bit == SDP_CTL_RCVBUF_ACK && conn->rx.shrink) {
 		conn->rx.shrink_told = true;
 		conn->rx.shrink_mseq = msg->mseq;

@@ -23,6 +23,7 @@ struct step {
 	u32 payload;	/* bytes behind the headers */
 	u32 ext;	/* Len of a SrcAvail; byte 0 of a ModeChange */
 	u8 flags;
+	bool late;	/* it crossed our newest SendSm */
 };
 
 #define DATA(n, ...)	{ SDP_MID_DATA, __VA_ARGS__, .payload = (n) }
@@ -42,11 +43,17 @@ enum {
 
 static int step_heard(struct sdp_mode *mode, const struct step *step)
 {
-	struct sdp_wire_msg msg = { .mid = step->mid, .flags = step->flags };
+	struct sdp_wire_msg msg = {
+		.mid = step->mid,
+		.flags = step->flags,
+		.mseq_ack = mode->snk.sm_mseq - step->late,
+	};
 
 	switch (step->mid) {
 	case POSTED:
-		sdp_mode_sendsm_posted(mode);
+		if (!sdp_snk_may_refuse(&mode->snk))
+			return -ENOENT;
+		sdp_snk_refused(&mode->snk, mode->snk.sm_mseq + 1);
 		return 0;
 	case ASKED:
 		sdp_mode_rcvbuf_posted(mode);
@@ -91,7 +98,7 @@ do {									\
 	static const struct step __steps[] = { __VA_ARGS__ };		\
 	struct sdp_mode __mode;						\
 									\
-	sdp_mode_init(&__mode, adverts);				\
+	sdp_mode_init(&__mode, 1, adverts);				\
 	play(test, what, &__mode, __steps, ARRAY_SIZE(__steps));	\
 } while (0)
 
@@ -100,12 +107,12 @@ static void sdp_mode_init__combined(struct kunit *test)
 	struct sdp_mode mode;
 
 	memset(&mode, 0xa5, sizeof(mode));
-	sdp_mode_init(&mode, 255);
-	KUNIT_EXPECT_EQ(test, mode.send, SDP_MODE_COMBINED);
-	KUNIT_EXPECT_EQ(test, mode.recv, SDP_MODE_COMBINED);
-	KUNIT_EXPECT_EQ(test, mode.max_adverts, 255);
-	KUNIT_EXPECT_EQ(test, mode.sendsm_owed, 0);
-	KUNIT_EXPECT_EQ(test, mode.avails, 0);
+	sdp_mode_init(&mode, 3, 2);
+	KUNIT_EXPECT_EQ(test, mode.src.mode, SDP_MODE_COMBINED);
+	KUNIT_EXPECT_EQ(test, mode.snk.mode, SDP_MODE_COMBINED);
+	KUNIT_EXPECT_EQ(test, mode.src.max, 3);
+	KUNIT_EXPECT_EQ(test, mode.snk.max, 2);
+	KUNIT_EXPECT_FALSE(test, sdp_snk_may_refuse(&mode.snk));
 	KUNIT_EXPECT_FALSE(test, mode.peer_fin);
 	KUNIT_EXPECT_FALSE(test, mode.shut_rd);
 	KUNIT_EXPECT_FALSE(test, mode.req_pipe);
@@ -151,7 +158,7 @@ static void sdp_mode_heard__every_mid(struct kunit *test)
 		}
 		if (mid >= 0x40 && mid <= 0x7f)
 			step.want = 0;
-		sdp_mode_init(&mode, 1);
+		sdp_mode_init(&mode, 1, 1);
 		play(test, "every MID", &mode, &step, 1);
 	}
 }
@@ -221,32 +228,31 @@ static void sdp_mode_heard__pipelined_src_avail(struct kunit *test)
 	PLAY(test, "end before the answer", 2,
 	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM),
 	     MSG(DISCONN, -EPROTO));
-	PLAY(test, "255", 255,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1, 0, SENDSM), WE(POSTED));
 }
 
-/* A SrcAvail crosses the SendSm that ends it; the second SendSm is still owed
- * when the source goes on.
- */
+/* A SrcAvail crosses the SendSm that ends it: no second one is owed. */
 static void sdp_mode_heard__pipelined_crossing(struct kunit *test)
 {
 	PLAY(test, "it copies", 2,
 	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
-	     AVAIL(1000, 0, SENDSM), DATA(2000, DELIVER),
+	     AVAIL(1000, 0, 0, .late = true), DATA(2000, DELIVER),
 	     AVAIL(1000, 0, SENDSM), AVAIL(1000, 0, SENDSM),
 	     AVAIL(1000, 0, -EPROTO));
+	PLAY(test, "it copies while one counts", 2,
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM),
+	     DATA(2000, -EPROTO));
 	PLAY(test, "it cancels", 2,
 	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
-	     AVAIL(1000, 0, SENDSM), MSG(SRC_AVAIL_CANCEL, 0),
+	     AVAIL(1000, 0, 0, .late = true), MSG(SRC_AVAIL_CANCEL, 0),
 	     AVAIL(1000, 0, SENDSM), AVAIL(1000, 0, SENDSM),
 	     AVAIL(1000, 0, -EPROTO));
 	PLAY(test, "it goes back to combined", 2,
 	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
-	     AVAIL(1000, 0, SENDSM), CHANGE(TO_COMBINED, 0),
+	     AVAIL(1000, 0, 0, .late = true), CHANGE(TO_COMBINED, 0),
 	     AVAIL(1000, 64, DELIVER | SENDSM), AVAIL(1000, 64, -EPROTO));
 	PLAY(test, "it copies and ends", 2,
 	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
-	     AVAIL(1000, 0, SENDSM), DATA(2000, DELIVER),
+	     AVAIL(1000, 0, 0, .late = true), DATA(2000, DELIVER),
 	     MSG(DISCONN, SDP_HEARD_FIN));
 }
 
@@ -271,12 +277,12 @@ static void sdp_mode_heard__cancel_keeps_the_debt(struct kunit *test)
 	};
 	struct sdp_mode mode;
 
-	sdp_mode_init(&mode, 1);
+	sdp_mode_init(&mode, 1, 1);
 	play(test, "cancel", &mode, steps, ARRAY_SIZE(steps));
-	KUNIT_EXPECT_EQ(test, mode.sendsm_owed, 1);
-	sdp_mode_sendsm_posted(&mode);
-	KUNIT_EXPECT_EQ(test, mode.sendsm_owed, 0);
-	KUNIT_EXPECT_EQ(test, mode.avails, 0);
+	KUNIT_EXPECT_TRUE(test, sdp_snk_may_refuse(&mode.snk));
+	sdp_snk_refused(&mode.snk, 1);
+	KUNIT_EXPECT_FALSE(test, sdp_snk_may_refuse(&mode.snk));
+	KUNIT_EXPECT_EQ(test, mode.snk.held.n, 0);
 }
 
 /* From each mode, every byte that a ModeChange can carry. */
@@ -290,26 +296,26 @@ static void sdp_mode_heard__mode_change(struct kunit *test)
 			unsigned int to = mch >> 4;	/* bits 3:0 are free */
 			struct sdp_mode mode;
 
-			sdp_mode_init(&mode, 1);
-			mode.recv = from;
+			sdp_mode_init(&mode, 1, 1);
+			mode.snk.mode = from;
 			if ((from == SDP_MODE_COMBINED && to == TO_BUFFERED >> 4) ||
 			    (from == SDP_MODE_COMBINED && to == TO_PIPELINED >> 4) ||
 			    (from == SDP_MODE_PIPELINED && to == TO_COMBINED >> 4))
 				step.want = 0;
 			play(test, "source's", &mode, &step, 1);
-			KUNIT_EXPECT_EQ(test, mode.recv, step.want ? from : to);
-			KUNIT_EXPECT_EQ(test, mode.send, SDP_MODE_COMBINED);
+			KUNIT_EXPECT_EQ(test, mode.snk.mode, step.want ? from : to);
+			KUNIT_EXPECT_EQ(test, mode.src.mode, SDP_MODE_COMBINED);
 
 			/* The other half, were it ever elsewhere. */
-			sdp_mode_init(&mode, 1);
-			mode.send = from;
+			sdp_mode_init(&mode, 1, 1);
+			mode.src.mode = from;
 			if (to < 8)
 				continue;
 			step.want = from == SDP_MODE_BUFFERED &&
 				    to == SINK_TO_COMBINED >> 4 ? 0 : -EPROTO;
 			play(test, "sink's", &mode, &step, 1);
-			KUNIT_EXPECT_EQ(test, mode.recv, SDP_MODE_COMBINED);
-			KUNIT_EXPECT_EQ(test, mode.send, step.want ?
+			KUNIT_EXPECT_EQ(test, mode.snk.mode, SDP_MODE_COMBINED);
+			KUNIT_EXPECT_EQ(test, mode.src.mode, step.want ?
 					from : SDP_MODE_COMBINED);
 		}
 	}
@@ -408,7 +414,7 @@ static void sdp_mode_heard__req_pipe(struct kunit *test)
 		refused = MSG(RDMA_RD_COMPL, -EPROTO, .flags = SDP_FLAG_REQ_PIPE);
 	struct sdp_mode mode;
 
-	sdp_mode_init(&mode, 1);
+	sdp_mode_init(&mode, 1, 1);
 	play(test, "refused", &mode, &refused, 1);
 	play(test, "other", &mode, &other, 1);
 	KUNIT_EXPECT_FALSE(test, mode.req_pipe);
@@ -426,10 +432,10 @@ static void sdp_mode_heard__experimental(struct kunit *test)
 	};
 	struct sdp_mode mode, before;
 
-	sdp_mode_init(&mode, 1);
+	sdp_mode_init(&mode, 1, 1);
 	mode.peer_fin = true;
 	mode.shut_rd = true;
-	mode.avails = 1;
+	mode.snk.held.n = 1;
 	memcpy(&before, &mode, sizeof(mode));
 	play(test, "experimental", &mode, steps, ARRAY_SIZE(steps));
 	KUNIT_EXPECT_EQ(test, memcmp(&before, &mode, sizeof(mode)), 0);

@@ -50,7 +50,8 @@ struct book {
 	/* The half whose sink we are. */
 	u8 mode;
 	u32 unanswered, max_adverts;
-	bool owed, fin_heard, shut_rd;
+	u64 refused;			/* our newest SendSm, as sent counts */
+	bool fin_heard, shut_rd;
 
 	/* The whole connection. */
 	bool was_up, user_closed, fin_told;
@@ -364,7 +365,6 @@ static int mode_refuses(const struct book *book, const struct sdp_wire_msg *msg)
 {
 	u32 payload = sdp_wire_payload(msg);
 	bool advert = msg->mid == SDP_MID_SRC_AVAIL;
-	bool gap = book->unanswered && book->mode != SDP_MODE_PIPELINED;
 
 	if (is_experimental(msg->mid))
 		return 0;
@@ -373,12 +373,14 @@ static int mode_refuses(const struct book *book, const struct sdp_wire_msg *msg)
 			return -EPROTO;
 		if (book->shut_rd)
 			return -ECONNABORTED;
-		if (gap)
+		/* Bytes of the stream would be missing before it. */
+		if (book->unanswered && !(advert && book->mode == SDP_MODE_PIPELINED))
 			return -EPROTO;
 	}
 	if (advert && (book->mode == SDP_MODE_BUFFERED ||
 		       (book->mode == SDP_MODE_COMBINED) != (payload > 0) ||
-		       (payload == 0 && book->unanswered >= book->max_adverts)))
+		       (payload == 0 && (book->unanswered >= book->max_adverts ||
+					 !msg->ext.avail.len))))
 		return -EPROTO;
 	if (msg->mid == SDP_MID_MODE_CHANGE) {
 		if (!change_is_legal(book->mode, msg->ext.mode))
@@ -412,7 +414,6 @@ static u32 mode_means(struct book *book, const struct sdp_wire_msg *msg)
 	case SDP_MID_DATA:
 		if (!payload)
 			return means;
-		book->unanswered = 0;	/* the source has given them up */
 		if (msg->flags & 0x01)
 			means |= SDP_HEARD_OOB_PRES;
 		return means | SDP_HEARD_DELIVER;
@@ -421,13 +422,11 @@ static u32 mode_means(struct book *book, const struct sdp_wire_msg *msg)
 			means |= SDP_HEARD_DELIVER;
 		if (payload && payload == msg->ext.avail.len)
 			return means;
+		/* Its source cannot have known that it is refused. */
+		if (!payload && book->acked < book->refused)
+			return means;
 		book->unanswered++;
-		book->owed = true;
 		return means | SDP_HEARD_SENDSM;
-	case SDP_MID_SRC_AVAIL_CANCEL:
-		if (book->mode == SDP_MODE_PIPELINED)
-			book->unanswered = 0;
-		return means;
 	case SDP_MID_MODE_CHANGE:
 		if (msg->ext.mode >> 4 == SDP_MODE_COMBINED)
 			book->unanswered = 0;
@@ -461,11 +460,12 @@ static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 		return;
 	}
 	CHECK(verdict == (int)mode_means(book, msg));
-	CHECK(conn->mode.send == SDP_MODE_COMBINED);
-	CHECK(conn->mode.recv == book->mode);
-	CHECK(conn->mode.avails == book->unanswered);
-	CHECK(conn->mode.avails <= conn->mode.max_adverts);
-	CHECK(!!conn->mode.sendsm_owed == book->owed);
+	CHECK(conn->mode.src.mode == SDP_MODE_COMBINED);
+	CHECK(conn->mode.snk.mode == book->mode);
+	CHECK(conn->mode.snk.held.n == book->unanswered);
+	CHECK(book->unanswered <= book->max_adverts);
+	/* Whatever is outstanding is refused. */
+	CHECK(sdp_snk_may_refuse(&conn->mode.snk) == !!book->unanswered);
 	CHECK(conn->mode.peer_fin == book->fin_heard);
 	if (verdict & SDP_HEARD_FIN)
 		event(conn, SDP_EV_FIN_HEARD);
@@ -478,14 +478,15 @@ static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 /* Section 3.2: SendSm is control. */
 static void answer(struct conn *conn)
 {
-	if (!conn->mode.sendsm_owed || conn->state < SDP_ESTABLISHED ||
+	if (!sdp_snk_may_refuse(&conn->mode.snk) ||
+	    conn->state < SDP_ESTABLISHED ||
 	    !sdp_flow_may(&conn->flow, SDP_FLOW_CONTROL))
 		return;
-	sdp_mode_sendsm_posted(&conn->mode);
 	take(conn, SDP_MID_SEND_SM);
-	conn->book.owed = false;
+	sdp_snk_refused(&conn->mode.snk, conn->flow.tx_mseq);
+	conn->book.refused = conn->book.sent;
 	conn->book.unanswered = 0;
-	CHECK(!conn->mode.sendsm_owed && !conn->mode.avails);
+	CHECK(!sdp_snk_may_refuse(&conn->mode.snk));
 }
 
 static void hear(struct conn *conn, u8 fix, const u8 *data, u32 bytes)
@@ -555,12 +556,12 @@ static void begin(struct conn *conn, const u8 *data)
 	struct book *book = &conn->book;
 
 	sdp_flow_init(&conn->flow, data[0], data[1]);
-	sdp_mode_init(&conn->mode, data[2] ? data[2] : 1);
+	book->max_adverts = 1 + data[2] % SDP_HALF_ADVERTS;
+	sdp_mode_init(&conn->mode, data[2], book->max_adverts);
 	book->posted = data[0];
 	book->told = data[0];
 	book->peer_bufs = data[1];
 	book->mode = SDP_MODE_COMBINED;
-	book->max_adverts = data[2] ? data[2] : 1;
 	/* As after 2^32 messages less a few. */
 	if (data[3] & 1) {
 		book->tx_base = -(data[3] >> 2);

@@ -423,10 +423,12 @@ static bool may_control(const struct end *end)
 
 static void push_answers(struct end *end)
 {
+	/* What it was to refuse may have been taken back meanwhile. */
+	if (!sdp_snk_may_refuse(&end->mode.snk))
+		end->ctl_sendsm = false;
 	if (end->ctl_sendsm && may_control(end)) {
-		CHECK(end->mode.sendsm_owed, "%s", end->name);
 		post_plain(end, SDP_MID_SEND_SM);
-		sdp_mode_sendsm_posted(&end->mode);
+		sdp_snk_refused(&end->mode.snk, end->flow.tx_mseq);
 		end->ctl_sendsm = false;
 	}
 	if (end->ctl_rcvbuf_ack && may_control(end)) {
@@ -581,7 +583,7 @@ static void foreign_push_stream(struct end *end)
 		if (foreign->count) {
 			/* Nothing but another advert may go behind one. */
 			if (foreign->mode != SDP_MODE_PIPELINED ||
-			    foreign->count >= end->peer->mode.max_adverts ||
+			    foreign->count >= end->peer->mode.snk.max ||
 			    one_in(3))
 				return;
 			foreign_post_avail(end, len, 0);
@@ -1047,7 +1049,7 @@ static void end_start(struct end *end, u8 max_adverts,
 		      const struct sdp_wire_hello *peer)
 {
 	sdp_flow_init(&end->flow, end->ring, peer->bufs);
-	sdp_mode_init(&end->mode, max_adverts);
+	sdp_mode_init(&end->mode, 1, max_adverts);
 	end->payload_max = peer->rcvsz - SDP_LEN_BSDH;
 }
 

@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is offered, and what becomes of it.
+ *
+ * Three kinds of crossing make the rules what they are.
+ *
+ * A SendSm ends all that its source has out when it arrives there, also a
+ * SrcAvail that crossed it.  The sink must not read such a one: its memory may
+ * be taken back already.  It knows it by its MSeqAck, which does not cover the
+ * SendSm.
+ *
+ * A SinkAvail that is valid does the same, and its sink drops the SrcAvails that
+ * arrive while it has one out.  Whether it is valid the two sides find out each
+ * for himself: payload kills the oldest SinkAvail, and who of them is ahead is
+ * seen from NonDiscards, the payload messages that killed none (4.4).
+ *
+ * A ModeChange out of pipelined mode takes back what the sink has out.  A
+ * SinkAvail that crossed it is counted if payload before the ModeChange killed
+ * it; payload behind it has nothing to do with it.  The protocol text does not
+ * say so; docs/model/half.pml shows what happens otherwise.
+ */
+
+#include <linux/errno.h>
+#include <linux/types.h>
+
+#include "sdp_half.h"
+
+static bool before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+/* ---- rings of adverts ---- */
+
+static struct sdp_advert *nth(struct sdp_adverts *ring, unsigned int n)
+{
+	return &ring->at[(ring->first + n) % SDP_HALF_ADVERTS];
+}
+
+static const struct sdp_advert *oldest(const struct sdp_adverts *ring)
+{
+	return &ring->at[ring->first % SDP_HALF_ADVERTS];
+}
+
+static struct sdp_advert *push(struct sdp_adverts *ring)
+{
+	struct sdp_advert *advert = nth(ring, ring->n++);
+
+	*advert = (struct sdp_advert) {};
+	return advert;
+}
+
+static void pop(struct sdp_adverts *ring)
+{
+	ring->first = (ring->first + 1) % SDP_HALF_ADVERTS;
+	ring->n--;
+}
+
+static void clear(struct sdp_adverts *ring)
+{
+	ring->n = 0;
+}
+
+static u8 at_most(u16 adverts)
+{
+	return adverts < SDP_HALF_ADVERTS ? adverts : SDP_HALF_ADVERTS;
+}
+
+/* ---- source ---- */
+
+void sdp_src_init(struct sdp_src *src, u16 theirs, u8 ours)
+{
+	*src = (struct sdp_src) {
+		.mode = SDP_MODE_COMBINED,
+		.max = at_most(theirs),
+		.max_held = at_most(ours),
+	};
+}
+
+/* Answers go before anything that the sink would take for something else. */
+static bool src_owes(const struct sdp_src *src)
+{
+	return src->owe_wr || src->owe_ack;
+}
+
+bool sdp_src_may_copy(const struct sdp_src *src)
+{
+	return !src->out.n && !src->cancel && !src->wrote && !src_owes(src);
+}
+
+void sdp_src_copied(struct sdp_src *src)
+{
+	if (src->held.n) {
+		pop(&src->held);
+		return;
+	}
+	src->ns++;
+	src->since++;
+}
+
+bool sdp_src_may_offer(const struct sdp_src *src)
+{
+	if (src->cancel || src->held.n || src_owes(src))
+		return false;
+	switch (src->mode) {
+	case SDP_MODE_COMBINED:
+		return !src->out.n;
+	case SDP_MODE_PIPELINED:
+		return src->out.n < src->max;
+	}
+	return false;
+}
+
+void sdp_src_offered(struct sdp_src *src, u32 mseq, u32 left, u32 inlined)
+{
+	struct sdp_advert *advert = push(&src->out);
+
+	advert->mseq = mseq;
+	advert->left = left;
+	src->ended = false;
+	if (inlined) {
+		src->ns++;
+		src->since++;
+	}
+}
+
+bool sdp_src_may_cancel(const struct sdp_src *src)
+{
+	return src->out.n && !src->cancel;
+}
+
+void sdp_src_cancelled(struct sdp_src *src)
+{
+	src->cancel = true;
+}
+
+bool sdp_src_may_change(const struct sdp_src *src, enum sdp_mode_kind to)
+{
+	if (src->cancel || src_owes(src))
+		return false;
+	switch (src->mode) {
+	case SDP_MODE_COMBINED:
+		return to == SDP_MODE_PIPELINED ||
+		       (to == SDP_MODE_BUFFERED && !src->out.n);
+	case SDP_MODE_PIPELINED:
+		/* One at a time, or it is not known what crossed which. */
+		return to == SDP_MODE_COMBINED && !src->out.n &&
+		       !src->held.n && !src->mode_changed;
+	}
+	return false;
+}
+
+void sdp_src_changed(struct sdp_src *src, enum sdp_mode_kind to, u32 mseq)
+{
+	if (src->mode == SDP_MODE_PIPELINED) {
+		src->mode_changed = true;
+		src->mode_mseq = mseq;
+		src->since = 0;
+	}
+	src->mode = to;
+}
+
+const struct sdp_advert *sdp_src_may_write(const struct sdp_src *src)
+{
+	if (!src->held.n || src_owes(src) || !oldest(&src->held)->left)
+		return NULL;
+	return oldest(&src->held);
+}
+
+void sdp_src_wrote(struct sdp_src *src, u32 bytes)
+{
+	struct sdp_advert *advert = nth(&src->held, 0);
+
+	advert->left -= bytes;
+	advert->va += bytes;
+	src->wrote += bytes;
+}
+
+void sdp_src_told_written(struct sdp_src *src)
+{
+	src->wrote = 0;
+	if (src->owe_wr)
+		src->owe_wr = false;	/* a SinkAvailCancel has taken it */
+	else
+		pop(&src->held);
+}
+
+void sdp_src_fin(struct sdp_src *src)
+{
+	src->fin = true;
+	clear(&src->held);
+}
+
+/* Whatever is out is the source's again, and goes another way. */
+static void src_withdraw(struct sdp_src *src, struct sdp_half_told *told)
+{
+	src->cancel = false;
+	src->ended = true;
+	if (!src->out.n)
+		return;
+	clear(&src->out);
+	told->news |= SDP_HALF_WITHDRAWN;
+}
+
+static int src_rd_compl(struct sdp_src *src, const struct sdp_wire_msg *msg,
+			struct sdp_half_told *told)
+{
+	struct sdp_advert *advert = nth(&src->out, 0);
+	u32 bytes = msg->ext.bytes;
+
+	if (!src->out.n)
+		return src->ended ? 0 : -EPROTO;
+	/* Of an earlier one, which is over. */
+	if (before(msg->mseq_ack, advert->mseq))
+		return 0;
+	if (bytes > advert->left)
+		return -EPROTO;
+	advert->left -= bytes;
+	told->bytes = bytes;
+	if (advert->left)
+		return 0;
+	pop(&src->out);
+	told->news |= SDP_HALF_DONE;
+	told->done = 1;
+	if (!src->out.n)
+		src->cancel = false;
+	return 0;
+}
+
+static void src_send_sm(struct sdp_src *src, const struct sdp_wire_msg *msg,
+			struct sdp_half_told *told)
+{
+	/* One that does not know of the oldest has ended what is over. */
+	if (src->out.n && !before(msg->mseq_ack, oldest(&src->out)->mseq))
+		src_withdraw(src, told);
+}
+
+static int src_sink_avail(struct sdp_src *src, const struct sdp_wire_msg *msg,
+			  struct sdp_half_told *told)
+{
+	bool old = src->mode_changed;
+	u32 ns = src->ns - (old ? src->since : 0);
+	struct sdp_advert *advert;
+
+	if (src->mode != SDP_MODE_PIPELINED && !old)
+		return -EPROTO;
+	if (!msg->ext.avail.len || src->held.n >= src->max_held ||
+	    before(ns, msg->ext.avail.non_discards))
+		return -EPROTO;
+	if (msg->ext.avail.non_discards != ns) {
+		src->ns--;	/* payload of ours has killed it */
+		return 0;
+	}
+	/* The sink has taken it back by itself, or is about to. */
+	if (old || src->fin)
+		return 0;
+	src_withdraw(src, told);
+	advert = push(&src->held);
+	advert->left = msg->ext.avail.len;
+	advert->rkey = msg->ext.avail.rkey;
+	advert->va = msg->ext.avail.va;
+	return 0;
+}
+
+static void src_sink_cancel(struct sdp_src *src)
+{
+	if (!src->held.n)
+		return;		/* it sees what became of them */
+	src->owe_wr = src->wrote != 0;
+	src->owe_ack = src->held.n > src->owe_wr;
+	clear(&src->held);
+}
+
+void sdp_src_acked(struct sdp_src *src, u32 mseq_ack)
+{
+	if (src->mode_changed && !before(mseq_ack, src->mode_mseq))
+		src->mode_changed = false;
+}
+
+int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
+		  struct sdp_half_told *told)
+{
+	*told = (struct sdp_half_told) {};
+	switch (msg->mid) {
+	case SDP_MID_RDMA_RD_COMPL:
+		return src_rd_compl(src, msg, told);
+	case SDP_MID_SEND_SM:
+		src_send_sm(src, msg, told);
+		return 0;
+	case SDP_MID_SINK_AVAIL:
+		return src_sink_avail(src, msg, told);
+	case SDP_MID_SINK_AVAIL_CANCEL:
+		src_sink_cancel(src);
+		return 0;
+	case SDP_MID_MODE_CHANGE:
+		/* The sink may do no more than lead us out of buffered mode. */
+		if (src->mode != SDP_MODE_BUFFERED ||
+		    ((msg->ext.mode >> 4) & 0x7) != SDP_MODE_COMBINED)
+			return -EPROTO;
+		src->mode = SDP_MODE_COMBINED;
+		return 0;
+	}
+	return -EPROTO;
+}
+
+/* ---- sink ---- */
+
+void sdp_snk_init(struct sdp_snk *snk, u8 max_adverts)
+{
+	*snk = (struct sdp_snk) {
+		.mode = SDP_MODE_COMBINED,
+		.max = at_most(max_adverts),
+	};
+}
+
+/* Is anything being read, or read and not told? */
+static bool snk_reads(const struct sdp_snk *snk)
+{
+	unsigned int i;
+
+	for (i = 0; i < snk->held.n; i++) {
+		const struct sdp_advert *advert = &snk->held.at[
+			(snk->held.first + i) % SDP_HALF_ADVERTS];
+
+		if (advert->moving || advert->moved)
+			return true;
+	}
+	return false;
+}
+
+/* None of ours is out any more, but those that are completed. */
+static void snk_withdraw(struct sdp_snk *snk, struct sdp_half_told *told)
+{
+	snk->cancel = false;
+	if (!snk->out.n)
+		return;
+	clear(&snk->out);
+	told->news |= SDP_HALF_WITHDRAWN;
+}
+
+static void snk_completed(struct sdp_snk *snk, u32 bytes,
+			  struct sdp_half_told *told)
+{
+	pop(&snk->out);
+	told->news |= SDP_HALF_DONE;
+	told->done = 1;
+	told->bytes = bytes;
+	if (!snk->out.n)
+		snk->cancel = false;
+}
+
+static int snk_payload(struct sdp_snk *snk, struct sdp_half_told *told)
+{
+	/* It would stand before bytes that are older (4.1). */
+	if (snk->held.n)
+		return -EPROTO;
+	if (snk->out.n)
+		snk_completed(snk, 0, told);
+	else
+		snk->nr++;
+	return 0;
+}
+
+static int snk_src_avail(struct sdp_snk *snk, const struct sdp_wire_msg *msg)
+{
+	u32 inlined = sdp_wire_payload(msg);
+	struct sdp_advert *advert;
+
+	switch (snk->mode) {
+	case SDP_MODE_COMBINED:
+		if (!inlined || snk->held.n)
+			return -EPROTO;
+		snk->nr++;
+		/* Everything is here: Data by another name (section 7). */
+		if (inlined == msg->ext.avail.len)
+			return 0;
+		break;
+	case SDP_MODE_PIPELINED:
+		if (inlined || !msg->ext.avail.len || snk->cancelled ||
+		    snk->held.n >= snk->max)
+			return -EPROTO;
+		/* One of ours, or our SendSm, ends it at the source. */
+		if (snk->out.n ||
+		    (snk->sm_posted && before(msg->mseq_ack, snk->sm_mseq)))
+			return 1;
+		break;
+	default:
+		return -EPROTO;
+	}
+	advert = push(&snk->held);
+	advert->mseq = msg->mseq;
+	advert->left = msg->ext.avail.len - inlined;
+	advert->rkey = msg->ext.avail.rkey;
+	advert->va = msg->ext.avail.va + inlined;
+	return 0;
+}
+
+static void snk_src_cancel(struct sdp_snk *snk, u32 mseq)
+{
+	if (!snk->held.n || snk->owe_sm)
+		return;		/* it is answered, or will be */
+	if (snk_reads(snk)) {
+		snk->cancelled = true;
+		snk->cancel_mseq = mseq;
+	} else {
+		snk->owe_sm = true;
+	}
+}
+
+static int snk_mode_change(struct sdp_snk *snk, u8 to,
+			   struct sdp_half_told *told)
+{
+	switch (snk->mode) {
+	case SDP_MODE_COMBINED:
+		if (to != SDP_MODE_PIPELINED &&
+		    (to != SDP_MODE_BUFFERED || snk->held.n))
+			return -EPROTO;
+		break;
+	case SDP_MODE_PIPELINED:
+		if (to != SDP_MODE_COMBINED || snk_reads(snk))
+			return -EPROTO;
+		/* The source offers them anew; ours are ours again. */
+		clear(&snk->held);
+		snk->owe_sm = false;
+		snk_withdraw(snk, told);
+		break;
+	default:
+		return -EPROTO;
+	}
+	snk->mode = to;
+	return 0;
+}
+
+int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
+		  struct sdp_half_told *told)
+{
+	*told = (struct sdp_half_told) {};
+	switch (msg->mid) {
+	case SDP_MID_DATA:
+		return sdp_wire_payload(msg) ? snk_payload(snk, told) : 0;
+	case SDP_MID_SRC_AVAIL:
+		return snk_src_avail(snk, msg);
+	case SDP_MID_SRC_AVAIL_CANCEL:
+		snk_src_cancel(snk, msg->mseq);
+		return 0;
+	case SDP_MID_MODE_CHANGE:
+		return snk_mode_change(snk, (msg->ext.mode >> 4) & 0x7, told);
+	case SDP_MID_RDMA_WR_COMPL:
+		if (!snk->out.n || msg->ext.bytes > oldest(&snk->out)->left)
+			return -EPROTO;
+		snk_completed(snk, msg->ext.bytes, told);
+		return 0;
+	case SDP_MID_SINK_CANCEL_ACK:
+		if (!snk->cancel)
+			return -EPROTO;
+		snk_withdraw(snk, told);
+		return 0;
+	case SDP_MID_DISCONN:
+		/* Bytes of the stream would be missing. */
+		if (snk->held.n)
+			return -EPROTO;
+		snk_withdraw(snk, told);
+		return 0;
+	}
+	return -EPROTO;
+}
+
+const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk)
+{
+	unsigned int i;
+
+	if (snk->cancelled || snk->owe_sm)
+		return NULL;
+	for (i = 0; i < snk->held.n; i++) {
+		const struct sdp_advert *advert = &snk->held.at[
+			(snk->held.first + i) % SDP_HALF_ADVERTS];
+
+		if (advert->left)
+			return advert;
+	}
+	return NULL;
+}
+
+void sdp_snk_reads(struct sdp_snk *snk, u32 bytes)
+{
+	struct sdp_advert *advert;
+	unsigned int i = 0;
+
+	do
+		advert = nth(&snk->held, i++);
+	while (!advert->left);
+	advert->left -= bytes;
+	advert->va += bytes;
+	advert->moving += bytes;
+}
+
+void sdp_snk_read(struct sdp_snk *snk, u32 bytes)
+{
+	struct sdp_advert *advert;
+	unsigned int i = 0;
+
+	do
+		advert = nth(&snk->held, i++);
+	while (!advert->moving);
+	advert->moving -= bytes;
+	advert->moved += bytes;
+}
+
+u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
+{
+	return snk->held.n ? oldest(&snk->held)->moved : 0;
+}
+
+void sdp_snk_told_read(struct sdp_snk *snk)
+{
+	struct sdp_advert *advert = nth(&snk->held, 0);
+
+	advert->moved = 0;
+	if (!advert->left && !advert->moving)
+		pop(&snk->held);
+	if (snk->cancelled && !snk_reads(snk)) {
+		snk->cancelled = false;
+		snk->owe_sm = true;
+	}
+	/* Nothing is left that could be refused. */
+	if (!snk->held.n)
+		snk->owe_sm = false;
+}
+
+void sdp_snk_refuse(struct sdp_snk *snk)
+{
+	if (snk->held.n && !snk->cancelled)
+		snk->owe_sm = true;
+}
+
+bool sdp_snk_may_refuse(const struct sdp_snk *snk)
+{
+	return snk->owe_sm && !snk_reads(snk);
+}
+
+void sdp_snk_refused(struct sdp_snk *snk, u32 mseq)
+{
+	snk->owe_sm = false;
+	snk->sm_posted = true;
+	snk->sm_mseq = mseq;
+	clear(&snk->held);
+}
+
+u32 sdp_snk_ack(const struct sdp_snk *snk, u32 heard)
+{
+	return snk->cancelled ? snk->cancel_mseq - 1 : heard;
+}
+
+bool sdp_snk_may_offer(const struct sdp_snk *snk, bool unread)
+{
+	return snk->mode == SDP_MODE_PIPELINED && !unread && !snk->held.n &&
+	       !snk->cancel && !snk->owe_sm && snk->out.n < snk->max;
+}
+
+void sdp_snk_offered(struct sdp_snk *snk, u32 bytes)
+{
+	push(&snk->out)->left = bytes;
+}
+
+bool sdp_snk_may_cancel(const struct sdp_snk *snk)
+{
+	return snk->out.n && !snk->cancel;
+}
+
+void sdp_snk_cancelled(struct sdp_snk *snk)
+{
+	snk->cancel = true;
+}
