@@ -22,7 +22,6 @@
 #include "sdp_half.h"
 #include "sdp_wire.h"
 
-
 struct sdp_mode {
 	struct sdp_src src;
 	struct sdp_snk snk;
