@@ -37,9 +37,15 @@ static struct sdp_advert *nth(struct sdp_adverts *ring, unsigned int n)
 	return &ring->at[(ring->first + n) % SDP_HALF_ADVERTS];
 }
 
+static const struct sdp_advert *peek(const struct sdp_adverts *ring,
+				     unsigned int n)
+{
+	return &ring->at[(ring->first + n) % SDP_HALF_ADVERTS];
+}
+
 static const struct sdp_advert *oldest(const struct sdp_adverts *ring)
 {
-	return &ring->at[ring->first % SDP_HALF_ADVERTS];
+	return peek(ring, 0);
 }
 
 static struct sdp_advert *push(struct sdp_adverts *ring)
@@ -319,8 +325,7 @@ static bool snk_reads(const struct sdp_snk *snk)
 	unsigned int i;
 
 	for (i = 0; i < snk->held.n; i++) {
-		const struct sdp_advert *advert = &snk->held.at[
-			(snk->held.first + i) % SDP_HALF_ADVERTS];
+		const struct sdp_advert *advert = peek(&snk->held, i);
 
 		if (advert->moving || advert->moved)
 			return true;
@@ -472,8 +477,7 @@ const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk)
 	if (snk->cancelled || snk->owe_sm)
 		return NULL;
 	for (i = 0; i < snk->held.n; i++) {
-		const struct sdp_advert *advert = &snk->held.at[
-			(snk->held.first + i) % SDP_HALF_ADVERTS];
+		const struct sdp_advert *advert = peek(&snk->held, i);
 
 		if (advert->left)
 			return advert;
