@@ -129,6 +129,12 @@ static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
 	struct sdp_peer *peer = sdp_peers_find(peers, key);
 
 	lockdep_assert_held(&peers->lock);
+	/* Nothing is to be remembered, nor what was true before. */
+	if (!READ_ONCE(sn->cache_max)) {
+		if (peer)
+			sdp_peers_remove(peers, peer);
+		return;
+	}
 	if (!peer) {
 		while (peers->count &&
 		       peers->count >= READ_ONCE(sn->cache_max))
@@ -136,8 +142,6 @@ static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
 					 list_first_entry(&peers->list,
 							  struct sdp_peer,
 							  node));
-		if (!READ_ONCE(sn->cache_max))
-			return;
 		peer = kzalloc_obj(*peer, GFP_ATOMIC | __GFP_NOWARN);
 		if (!peer)
 			return;

@@ -111,17 +111,19 @@ TEST_ON(cache_off, ON_DOOR3)
 	CHECK(!by_sdp(l, &a));
 	counted(&was, 2, 0, 0, 2);
 	remember();
+	CHECK(!by_sdp(other, &b));
+	counted(&was, 3, 0, 0, 3);
 	sysctl("cache_max", 0);
 	CHECK(!by_sdp(other, &b));
 	CHECK(!by_sdp(other, &b));
-	counted(&was, 4, 0, 0, 4);
+	counted(&was, 5, 0, 0, 5);
 	/* Nor is what was known before. */
 	sysctl("cache_max", 4096);
 	CHECK(!by_sdp(other, &b));
-	counted(&was, 5, 0, 0, 5);
+	counted(&was, 6, 0, 0, 6);
 	sysctl("cache_max", 0);
 	CHECK(!by_sdp(other, &b));
-	counted(&was, 6, 0, 0, 6);
+	counted(&was, 7, 0, 0, 7);
 }
 
 /* The oldest of too many makes room. */
