@@ -482,7 +482,7 @@ TEST(linger_zero_wakes_peer_in_splice)
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.pipe = fds[1];
+	t.other = fds[1];
 	task_start(&t);
 	CHECK(!t.done);
 	linger(p.c, 0);

@@ -526,7 +526,7 @@ TEST(connect_early_splice)
 	nonblock(t.fd, true);
 	FAILS(EINPROGRESS, connect_to(t.fd, &a));
 	nonblock(t.fd, false);
-	t.pipe = fds[1];
+	t.other = fds[1];
 	task_start(&t);
 	CHECK(!t.done);
 	for (i = 0; i < 3; i++)

@@ -371,7 +371,7 @@ TEST(splice_from_socket_blocks)
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.pipe = fds[1];
+	t.other = fds[1];
 	task_start(&t);
 	CHECK(!t.done);
 	send_text(p.c, "hello");
@@ -390,7 +390,7 @@ TEST(splice_from_socket_nonblocking_pipe)
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.pipe = fds[1];
+	t.other = fds[1];
 	task_start(&t);
 	CHECK(!t.done);
 	send_text(p.c, "hello");

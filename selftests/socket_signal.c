@@ -337,7 +337,7 @@ TEST(signal_splice_from_socket)
 	pair_open(&p);
 	OK(pipe(fds));
 	t.fd = p.s;
-	t.pipe = fds[1];
+	t.other = fds[1];
 	catch(0);
 	start_and_signal(&t);
 	FAILS(EINTR, task_join(&t));
@@ -375,7 +375,7 @@ TEST(signal_splice_to_socket)
 	sum = fill(p.c, 6);
 	nonblock(p.c, false);
 	t.fd = fds[0];
-	t.pipe = p.c;
+	t.other = p.c;
 	catch(0);
 	start_and_signal(&t);
 	n = task_join(&t);
@@ -401,7 +401,7 @@ TEST(signal_splice_to_socket)
 
 static void task_sendfile(struct task *t)
 {
-	t->ret = sendfile(t->fd, t->flags, t->buf, t->len);
+	t->ret = sendfile(t->fd, t->other, t->buf, t->len);
 }
 
 /* The file's offset tells what was sent, to the byte. */
@@ -417,9 +417,9 @@ TEST(signal_sendfile)
 
 	pair_open(&p);
 	t.fd = p.c;
-	t.pipe = OK(memfd_create("pattern", 0));
-	OK(ftruncate(t.flags, LEN));
-	m = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, t.flags, 0);
+	t.other = OK(memfd_create("pattern", 0));
+	OK(ftruncate(t.other, LEN));
+	m = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, t.other, 0);
 	CHECK(m != MAP_FAILED);
 	pattern_fill(m, LEN, 1, 0);
 
@@ -443,7 +443,7 @@ TEST(signal_sendfile)
 	drain_task.fd = p.s;
 	task_start(&drain_task);
 	while (off < LEN)
-		CHECK(OK(sendfile(p.c, t.flags, &off, LEN - off)) > 0);
+		CHECK(OK(sendfile(p.c, t.other, &off, LEN - off)) > 0);
 	OK(shutdown(p.c, SHUT_WR));
 	EQ(LEN, task_join(&drain_task));
 }

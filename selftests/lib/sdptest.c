@@ -467,7 +467,7 @@ void wait_asleep(pid_t pid, pid_t tid)
 
 void task_splice(struct task *t)
 {
-	t->ret = splice(t->fd, NULL, t->pipe, NULL, t->len, t->flags);
+	t->ret = splice(t->fd, NULL, t->other, NULL, t->len, t->flags);
 }
 
 atomic_int signals;

@@ -128,7 +128,7 @@ void sleep_ms(int ms);
 struct task {
 	void (*run)(struct task *t);
 	int fd;
-	int pipe;
+	int other;		/* a pipe, a file */
 	void *buf;
 	size_t len;
 	int flags;
@@ -151,7 +151,7 @@ void task_accept(struct task *t);
 void task_connect(struct task *t);
 void task_poll(struct task *t);
 void task_close(struct task *t);
-void task_splice(struct task *t);	/* up to len bytes from fd to pipe */
+void task_splice(struct task *t);	/* up to len bytes from fd to the other */
 
 int task_start_(struct task *t);
 long long task_join_(struct task *t);
