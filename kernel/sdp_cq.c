@@ -57,14 +57,16 @@ static void sdp_cq_own(struct sdp_cq *cq, void (*event)(void *ctx), void *ctx)
 static struct sdp_cq *sdp_cq_create(struct sdp_cq_pool *pool)
 {
 	struct ib_cq_init_attr attr = { .cqe = pool->entries };
-	static atomic_t vector = ATOMIC_INIT(0);
 	struct sdp_cq *cq;
 
 	cq = kzalloc_obj(*cq, GFP_KERNEL);
 	if (!cq)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&cq->lock);
-	attr.comp_vector = (unsigned int)atomic_inc_return(&vector) %
+	/* One after the other, and each pool by itself: or half of the vectors
+	 * would have the receives and the other half the sends.
+	 */
+	attr.comp_vector = (unsigned int)atomic_inc_return(&pool->vector) %
 			   max(pool->ib->num_comp_vectors, 1);
 	cq->cq = ib_create_cq(pool->ib, sdp_cq_event, sdp_cq_failed, cq, &attr);
 	if (IS_ERR(cq->cq)) {
@@ -158,6 +160,7 @@ void sdp_cq_pool_init(struct sdp_cq_pool *pool, struct ib_device *ib,
 {
 	pool->ib = ib;
 	pool->entries = entries;
+	atomic_set(&pool->vector, 0);
 	spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->idle);
 	INIT_DELAYED_WORK(&pool->trim, sdp_cq_trim_work);

@@ -15,6 +15,7 @@
 struct sdp_cq_pool {
 	struct ib_device *ib;
 	int entries;			/* completions that a queue has room for */
+	atomic_t vector;		/* of the queue made last */
 	spinlock_t lock;		/* softirq-safe, leaf: idle */
 	struct list_head idle;		/* the one given back last is first */
 	struct delayed_work trim;

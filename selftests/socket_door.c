@@ -467,15 +467,9 @@ TEST_ON(door12_accept_blocks_over_tcp, ON_DOOR12)
 
 TEST_ON(door12_listener_with_fallback, ON_DOOR12)
 {
-	int l, tcp = tcp_sock(), c = sock(), s;
 	union addr a;
+	int l = mixed_listener(&a), tcp = tcp_sock(), c = sock(), s;
 
-	l = sock();
-	here(&a, 0);
-	OK(set_int(l, SOL_SDP, SDP_FALLBACK, 1));
-	OK(bind_to(l, &a));
-	OK(listen(l, 4));
-	OK(name_of(l, &a));
 	OK(connect_to(tcp, &a));
 	s = accept_any(l);
 	must_be_tcp(s);

@@ -168,17 +168,12 @@ TEST_ON(ip_info_says_why, ON_SDP)
 /* A listener that serves both: who came by TCP is on record too. */
 TEST_ON(ip_info_of_a_server, ON_SDP)
 {
-	int l = sock(), tcp = tcp_sock(), s;
 	struct sdp_info info;
 	union addr a;
+	int l = mixed_listener(&a), tcp = tcp_sock(), s;
 
-	here(&a, 0);
-	OK(set_int(l, SOL_SDP, SDP_FALLBACK, 1));
-	OK(bind_to(l, &a));
-	OK(listen(l, 4));
-	OK(name_of(l, &a));
 	OK(connect_to(tcp, &a));
-	s = OK(accept(l, NULL, NULL));
+	s = accept_any(l);
 	is_tcp(s, SDP_REASON_TCP_CLIENT, ESTABLISHED);
 	FAILS(ENOPROTOOPT, ip_info(tcp, &info));
 }

@@ -136,6 +136,18 @@ int tcp_listener_(union addr *a)
 	return l;
 }
 
+int mixed_listener_(union addr *a)
+{
+	int l = sock();
+
+	here(a, 0);
+	OK(set_int(l, SOL_SDP, SDP_FALLBACK, 1));
+	OK(bind_to(l, a));
+	OK(listen(l, 4));
+	OK(name_of(l, a));
+	return l;
+}
+
 int accept_any_(int l)
 {
 	await(l, POLLIN);

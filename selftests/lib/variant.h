@@ -76,6 +76,10 @@ int tcp_sock_(void);
 int tcp_listener_(union addr *a);
 #define tcp_listener(a)	CALL(tcp_listener_(a))
 
+/* A listener of the variant that takes plain TCP clients too. */
+int mixed_listener_(union addr *a);
+#define mixed_listener(a) CALL(mixed_listener_(a))
+
 /* Waits for a connection and takes it: SDP, or what fell back to TCP. */
 int accept_any_(int l);
 #define accept_any(l)	CALL(accept_any_(l))
