@@ -40,7 +40,8 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 	if (!slice.coalesce) {
 		if (msg)
 			sdp_tx_queue(conn, msg);
-		msg = sdp_msg_alloc(conn, frag, slice.bytes, gfp, &slice.bytes);
+		msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, slice.bytes, gfp,
+				    &slice.bytes);
 		if (!msg) {
 			sdp_tx_built(conn);
 			return -ENOMEM;
@@ -162,7 +163,10 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		buf->off += n;
 		buf->left -= n;
 		done += n;
-		if (!buf->left) {
+		if (!buf->left && unlikely(buf->fetched)) {
+			list_del_init(&buf->node);
+			sdp_buf_free(conn, buf);
+		} else if (!buf->left) {
 			list_move_tail(&buf->node, &consumed);
 			if (++batch == SDP_BCOPY_REPOST) {
 				sdp_ring_post(conn, &consumed, true);

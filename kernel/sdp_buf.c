@@ -21,6 +21,7 @@
 
 static struct kmem_cache *sdp_buf_cache;
 static struct kmem_cache *sdp_msg_cache;
+static struct kmem_cache *sdp_loan_cache;
 
 /* Headers start here: a cache line is not shared with the message before. */
 enum { SDP_MSG_ALIGN = 64 };
@@ -41,7 +42,21 @@ static struct page *sdp_buf_page(struct sdp_conn *conn, unsigned int order,
 	return page;
 }
 
-struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp)
+/* On rx.all, or off: what the ring has, and what RDMA Reads were given. */
+static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
+			    int sign)
+{
+	lockdep_assert_held(&conn->rx.lock);
+	if (buf->fetched) {
+		conn->rx.fetched += sign * (int)buf->size;
+		return;
+	}
+	conn->rx.nbufs += sign;
+	conn->rx.mem += sign * (int)buf->size;
+}
+
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
+			      gfp_t gfp)
 {
 	struct sdp_buf *buf;
 
@@ -50,6 +65,7 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp)
 		goto fail;
 	INIT_LIST_HEAD(&buf->node);
 	buf->size = size;
+	buf->fetched = fetch;
 	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
 	if (!buf->page)
 		goto fail_buf;
@@ -57,8 +73,7 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp)
 	/* Listed first: teardown unmaps what is listed. */
 	spin_lock_bh(&conn->rx.lock);
 	list_add_tail(&buf->all, &conn->rx.all);
-	conn->rx.nbufs++;
-	conn->rx.mem += buf->size;
+	sdp_buf_account(conn, buf, 1);
 	spin_unlock_bh(&conn->rx.lock);
 	if (conn->xp->map(conn, buf)) {
 		sdp_buf_free(conn, buf);
@@ -77,8 +92,7 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 {
 	spin_lock_bh(&conn->rx.lock);
 	list_del(&buf->all);
-	conn->rx.nbufs--;
-	conn->rx.mem -= buf->size;
+	sdp_buf_account(conn, buf, -1);
 	if (buf->mapped)
 		conn->xp->unmap(conn, buf);
 	spin_unlock_bh(&conn->rx.lock);
@@ -110,10 +124,30 @@ static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
 	frag->size = page_size(page);
 }
 
-struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
-			      u32 want, gfp_t gfp, u32 *room)
+static void sdp_msg_init(struct sdp_msg *msg, u8 op, u8 slots)
 {
-	u32 bytes = SDP_LEN_BSDH + want;
+	INIT_LIST_HEAD(&msg->node);
+	msg->page = NULL;
+	msg->payload = 0;
+	msg->charged = 0;
+	msg->op = op;
+	msg->slots = slots;
+	msg->mseq = 0;
+	msg->mid = SDP_MID_DATA;
+	msg->more = false;
+	msg->full = false;
+	msg->urgent = false;
+	msg->signalled = false;
+	msg->mapped = false;
+	msg->buf = NULL;
+	msg->loan = NULL;
+}
+
+struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
+			      u8 mid, u32 want, gfp_t gfp, u32 *room)
+{
+	u32 hdr = SDP_LEN_BSDH + sdp_wire_ext_len(mid);
+	u32 bytes = hdr + want;
 	struct sdp_msg *msg;
 
 	msg = kmem_cache_alloc(sdp_msg_cache, gfp | __GFP_NOWARN);
@@ -125,28 +159,53 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 		kmem_cache_free(sdp_msg_cache, msg);
 		return NULL;
 	}
-	INIT_LIST_HEAD(&msg->node);
+	sdp_msg_init(msg, SDP_OP_SEND, 1);
 	get_page(frag->page);
 	msg->page = frag->page;
 	msg->addr = page_address(frag->page) + frag->offset;
-	msg->payload = 0;
-	msg->charged = 0;
-	msg->mid = SDP_MID_DATA;
-	msg->keepalive = false;
-	msg->more = false;
-	msg->urgent = false;
-	msg->signalled = false;
-	msg->mapped = false;
-	frag->offset += SDP_LEN_BSDH;
+	msg->mid = mid;
+	frag->offset += hdr;
 	/* A small fragment, when memory is short, holds less than wished. */
 	*room = min(want, frag->size - frag->offset);
 	return msg;
 }
 
+struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
+{
+	struct sdp_msg *msg = kmem_cache_alloc(sdp_msg_cache,
+					       gfp | __GFP_NOWARN);
+
+	if (!msg)
+		return NULL;
+	sdp_msg_init(msg, SDP_OP_READ, 1);
+	msg->buf = buf;
+	return msg;
+}
+
+struct sdp_loan *sdp_loan_alloc(u8 op, u8 slots)
+{
+	struct sdp_loan *loan = kmem_cache_alloc(sdp_loan_cache, GFP_KERNEL);
+
+	if (!loan)
+		return NULL;
+	INIT_LIST_HEAD(&loan->node);
+	loan->state = SDP_LOAN_QUEUED;
+	loan->moved = 0;
+	loan->msg = NULL;
+	sdp_msg_init(&loan->op, op, slots);
+	loan->op.loan = loan;
+	return loan;
+}
+
+void sdp_loan_free(struct sdp_loan *loan)
+{
+	kmem_cache_free(sdp_loan_cache, loan);
+}
+
 u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 		 const struct sdp_msg *msg)
 {
-	if (frag->page != msg->page || msg->urgent ||
+	if (frag->page != msg->page || msg->urgent || msg->loan ||
 	    page_address(frag->page) + frag->offset !=
 	    msg->addr + SDP_LEN_BSDH + msg->payload)
 		return 0;
@@ -160,15 +219,34 @@ void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes)
 	msg->payload += bytes;
 }
 
+/* Nobody was told of it, or no device knows it any more. */
+static void sdp_msg_free_loan(struct sdp_msg *msg)
+{
+	struct sdp_loan *loan = msg->loan;
+
+	if (msg->op != SDP_OP_SEND) {
+		loan->state = SDP_LOAN_FREE;
+	} else if (loan->msg == msg) {
+		loan->msg = NULL;
+		loan->state = SDP_LOAN_FREE;
+	}
+}
+
 void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	if (msg->mapped)
 		conn->xp->unmap_msg(conn, msg);
+	if (msg->loan)
+		sdp_msg_free_loan(msg);
 	if (msg->page) {
 		sdp_mem_add(-(s64)msg->charged);
 		put_page(msg->page);
 		kmem_cache_free(sdp_msg_cache, msg);
-	} else {
+	} else if (msg->op == SDP_OP_READ && !msg->loan) {
+		if (msg->buf)
+			sdp_buf_free(conn, msg->buf);
+		kmem_cache_free(sdp_msg_cache, msg);
+	} else if (!msg->loan) {
 		list_add(&msg->node, &conn->tx.ctl_free);
 	}
 }
@@ -199,13 +277,14 @@ void sdp_buf_purge(struct sdp_conn *conn)
 	struct sdp_buf *buf, *next_buf;
 	struct sdp_msg *msg, *next_msg;
 
-	list_for_each_entry_safe(buf, next_buf, &conn->rx.all, all)
-		sdp_buf_free(conn, buf);
 	list_splice_init(&conn->tx.posted, &conn->tx.queue);
+	list_splice_init(&conn->tx.reads, &conn->tx.queue);
 	list_for_each_entry_safe(msg, next_msg, &conn->tx.queue, node) {
 		list_del_init(&msg->node);
 		sdp_msg_free(conn, msg);
 	}
+	list_for_each_entry_safe(buf, next_buf, &conn->rx.all, all)
+		sdp_buf_free(conn, buf);
 	while (conn->tx.nspare)
 		put_page(conn->tx.spare[--conn->tx.nspare]);
 }
@@ -214,7 +293,8 @@ int __init sdp_buf_init(void)
 {
 	sdp_buf_cache = KMEM_CACHE(sdp_buf, SLAB_ACCOUNT);
 	sdp_msg_cache = KMEM_CACHE(sdp_msg, SLAB_ACCOUNT);
-	if (sdp_buf_cache && sdp_msg_cache)
+	sdp_loan_cache = KMEM_CACHE(sdp_loan, SLAB_ACCOUNT);
+	if (sdp_buf_cache && sdp_msg_cache && sdp_loan_cache)
 		return 0;
 	sdp_buf_exit();
 	return -ENOMEM;
@@ -222,6 +302,7 @@ int __init sdp_buf_init(void)
 
 void sdp_buf_exit(void)
 {
+	kmem_cache_destroy(sdp_loan_cache);
 	kmem_cache_destroy(sdp_msg_cache);
 	kmem_cache_destroy(sdp_buf_cache);
 }

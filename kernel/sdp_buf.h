@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The two kinds of memory that move: receive buffers and messages to be sent.
+ * The kinds of memory that move: receive buffers, messages to be sent, and the
+ * user's own, on loan.
  *
  * A receive buffer is whole pages with references, never slab memory, so that
  * its pages can enter a pipe.  A message to be sent lies in a page fragment,
  * header and payload side by side; control messages, which have no payload,
  * have fixed places in the connection and so need no allocation.
+ *
+ * What is posted to the device is a struct sdp_msg, whether it is a message or
+ * another request.
  */
 #ifndef _SDP_BUF_H
 #define _SDP_BUF_H
@@ -13,6 +17,7 @@
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
+#include "sdp_span.h"
 #include "sdp_wire.h"
 
 struct sdp_conn;
@@ -30,14 +35,27 @@ struct sdp_buf {
 	u64 dma;
 	bool mapped;
 	bool posted;		/* the transport has it */
+	bool fetched;		/* by RDMA Read; not one of the ring */
 	u32 size;		/* bytes, header too */
 	u32 off;		/* of the payload not yet read */
 	u32 left;		/* its bytes */
 	u32 mark;		/* the last is urgent: sdp_urg_arrived(); 0: no */
 };
 
+struct sdp_loan;
+
+/* Requests to the device. */
+enum sdp_op {
+	SDP_OP_SEND,		/* a message, and what it offers if it does */
+	SDP_OP_NOTHING,		/* asks the peer's device whether it is there */
+	SDP_OP_READ,		/* RDMA Read into @buf or @loan */
+	SDP_OP_TAKE_BACK,	/* makes @loan's key lead nowhere */
+};
+
+enum { SDP_OP_SLOTS = 3 };	/* of the send queue that one takes, at most */
+
 struct sdp_msg {
-	struct list_head node;	/* tx.queue, tx.posted or tx.ctl_free */
+	struct list_head node;	/* tx.queue, reads, back, posted or ctl_free */
 	struct page *page;	/* reference; NULL: a control message */
 	void *addr;		/* where the BSDH goes */
 	u64 dma;
@@ -45,26 +63,54 @@ struct sdp_msg {
 	u32 payload;		/* bytes behind the BSDH */
 	u32 charged;		/* bytes of tx.outstanding */
 	u32 mseq;
-	u8 mid;			/* unless it is a keepalive */
-	bool keepalive;
+	u8 op;			/* enum sdp_op */
+	u8 slots;		/* of the send queue that it takes */
+	u8 mid;			/* of a message */
 	bool more;		/* the same call will send more right away */
 	bool full;		/* nothing can be put behind it any more */
 	bool urgent;		/* so is its last byte */
 	bool signalled;
 	bool mapped;		/* for the device; only when posted */
+	struct sdp_buf *buf;	/* to read into, with its size; or */
+	struct sdp_loan *loan;	/* to read into, to offer, to take back */
+	u32 rkey;		/* to read from, when posted */
+	u64 va;
 	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* of control messages */
+};
+
+/* Where memory on loan stands. */
+enum sdp_loan_state {
+	SDP_LOAN_QUEUED,	/* not told to anybody yet */
+	SDP_LOAN_OUT,		/* the peer has its key; or it is being read into */
+	SDP_LOAN_BACK,		/* not the peer's any more, its key may be valid */
+	SDP_LOAN_FREE,		/* no device knows it: to be unpinned */
+};
+
+/*
+ * A piece of the user's memory that the device may touch.  It belongs to the
+ * call that lends it, which does not return before it is free.
+ */
+struct sdp_loan {
+	struct list_head node;	/* tx.loans or tx.takes */
+	u8 state;		/* enum sdp_loan_state; tx.lock */
+	u32 moved;		/* bytes that are where they are to go */
+	struct sdp_msg *msg;	/* the SrcAvail, while it is queued */
+	struct sdp_msg op;	/* the request that reads into it, or takes it back */
+	struct sdp_span span;
 };
 
 /**
  * sdp_buf_alloc() - make a receive buffer and map it
  * @conn: the connection
  * @size: bytes, whole pages
+ * @fetch: for an RDMA Read, and not one of the ring
  * @gfp: how to allocate
  *
  * Context: as @gfp says.
  * Return: a buffer that is on rx.all and nowhere else; NULL without memory.
  */
-struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, gfp_t gfp);
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
+			      gfp_t gfp);
 
 /**
  * sdp_buf_free() - unmap and free a receive buffer
@@ -91,15 +137,56 @@ static inline void *sdp_buf_addr(const struct sdp_buf *buf)
  * sdp_msg_alloc() - make an empty Data message at the end of the fragment
  * @conn: the connection
  * @frag: where messages are cut from, the caller's
- * @want: payload bytes wished for, from 1
+ * @mid: SDP_MID_DATA or SDP_MID_SRC_AVAIL
+ * @want: payload bytes wished for; from 1 in Data
  * @gfp: how to allocate
- * @room: how many payload bytes fit, from 1, at most @want
+ * @room: how many payload bytes fit, at least 1 if @want is, at most @want
  *
  * Context: as @gfp says.
  * Return: a message, or NULL without memory.
  */
 struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
-			      u32 want, gfp_t gfp, u32 *room);
+			      u8 mid, u32 want, gfp_t gfp, u32 *room);
+
+/**
+ * sdp_msg_alloc_read() - make a request to read into a buffer
+ * @buf: where to; goes with the request from now on
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp says.
+ * Return: a request, or NULL without memory.
+ */
+struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp);
+
+/**
+ * sdp_msg_payload_at() - where its payload begins
+ * @msg: a message with memory of its own
+ *
+ * Context: any.
+ * Return: behind the headers.
+ */
+static inline void *sdp_msg_payload_at(const struct sdp_msg *msg)
+{
+	return msg->addr + SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid);
+}
+
+/**
+ * sdp_loan_alloc() - make one that has no memory yet
+ * @op: SDP_OP_READ or SDP_OP_TAKE_BACK: what its own request is for
+ * @slots: of the send queue that the request takes
+ *
+ * Context: process; sleeps.
+ * Return: the loan, QUEUED; NULL without memory.
+ */
+struct sdp_loan *sdp_loan_alloc(u8 op, u8 slots);
+
+/**
+ * sdp_loan_free() - undo sdp_loan_alloc()
+ * @loan: on no list; its memory is not lent any more
+ *
+ * Context: any.
+ */
+void sdp_loan_free(struct sdp_loan *loan);
 
 /**
  * sdp_msg_room() - payload bytes that may still be put behind a message
@@ -124,9 +211,12 @@ u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes);
 
 /**
- * sdp_msg_free() - give a message back
- * @conn: the connection; tx.lock held if it is a control message
+ * sdp_msg_free() - give a message or request back
+ * @conn: the connection; tx.lock held unless it is Data
  * @msg: on no list
+ *
+ * What it lends, if anything, was not told to anybody, or no device knows it any
+ * more.
  *
  * Context: process or softirq.
  */

@@ -19,6 +19,7 @@
 #include <linux/splice.h>
 #include <linux/sysctl.h>
 #include <linux/timer.h>
+#include <linux/uio.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
@@ -112,5 +113,28 @@ typedef struct ctl_table sdp_ctl_table;
 #define sdp_ops_no_sendpage(ops)	((ops)->sendpage = sock_no_sendpage)
 #define copy_splice_read		generic_file_splice_read
 #endif
+
+/* 6.4: an iterator's segments are had by a helper. */
+#if SDP_KERNEL(6, 4)
+#define sdp_iter_iov(iter)	iter_iov(iter)
+#else
+#define sdp_iter_iov(iter)	((iter)->iov)
+#endif
+
+/* Where an iterator of user memory stands, and bytes up to its segment's end. */
+static inline void __user *sdp_iter_addr(const struct iov_iter *iter)
+{
+	if (iter_is_ubuf(iter))
+		return iter->ubuf + iter->iov_offset;
+	return sdp_iter_iov(iter)->iov_base + iter->iov_offset;
+}
+
+static inline size_t sdp_iter_len(const struct iov_iter *iter)
+{
+	if (iter_is_ubuf(iter))
+		return iov_iter_count(iter);
+	return min_t(size_t, iov_iter_count(iter),
+		     sdp_iter_iov(iter)->iov_len - iter->iov_offset);
+}
 
 #endif

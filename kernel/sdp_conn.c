@@ -94,18 +94,43 @@ static void sdp_conn_uncork(struct work_struct *work)
 				    uncork), SDP_CONN_UNCORK);
 }
 
+/* Not later than it was to be, so sdp_conn_delay() will not do. */
+static void sdp_conn_delay_at_most(struct sdp_conn *conn,
+				   struct delayed_work *work,
+				   unsigned long delay)
+{
+	sdp_conn_get(conn);
+	if (!queue_delayed_work(sdp_conn_wq, work, delay))
+		refcount_dec(&conn->ref);
+}
+
 void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms)
 {
-	/* Not later than it was to be, so sdp_conn_delay() will not do. */
-	sdp_conn_get(conn);
-	if (!queue_delayed_work(sdp_conn_wq, &conn->uncork,
-				msecs_to_jiffies(ms)))
-		refcount_dec(&conn->ref);
+	sdp_conn_delay_at_most(conn, &conn->uncork, msecs_to_jiffies(ms));
 }
 
 void sdp_conn_uncork_never(struct sdp_conn *conn)
 {
 	sdp_conn_cancel(conn, &conn->uncork);
+}
+
+static void sdp_conn_fetch(struct work_struct *work)
+{
+	sdp_conn_raise(container_of(to_delayed_work(work), struct sdp_conn,
+				    fetch), SDP_CONN_FETCH);
+}
+
+void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay)
+{
+	sdp_conn_delay_at_most(conn, &conn->fetch, delay);
+	/* Torn down meanwhile: nobody else would stop it. */
+	if (READ_ONCE(conn->tx.dead))
+		sdp_conn_fetch_never(conn);
+}
+
+void sdp_conn_fetch_never(struct sdp_conn *conn)
+{
+	sdp_conn_cancel(conn, &conn->fetch);
 }
 
 static void sdp_conn_check(struct work_struct *work)
@@ -152,15 +177,22 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_DELAYED_WORK(&conn->timer, sdp_conn_timer);
 	INIT_DELAYED_WORK(&conn->uncork, sdp_conn_uncork);
 	INIT_DELAYED_WORK(&conn->check, sdp_conn_check);
+	INIT_DELAYED_WORK(&conn->fetch, sdp_conn_fetch);
 	spin_lock_init(&conn->up.lock);
 	spin_lock_init(&conn->tx.lock);
+	conn->zcopy = -1;
 	conn->tx.state = SDP_CLOSED;
 	conn->tx.limit = READ_ONCE(sn->sndbuf_bytes);
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.posted);
 	INIT_LIST_HEAD(&conn->tx.ctl_free);
+	INIT_LIST_HEAD(&conn->tx.reads);
+	INIT_LIST_HEAD(&conn->tx.back);
+	INIT_LIST_HEAD(&conn->tx.loans);
+	INIT_LIST_HEAD(&conn->tx.takes);
 	for (i = 0; i < SDP_CTL_MSGS; i++) {
 		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;
+		conn->tx.ctl_msg[i].slots = 1;
 		list_add_tail(&conn->tx.ctl_msg[i].node, &conn->tx.ctl_free);
 	}
 	sdp_mode_init(&conn->tx.mode, 1, 1);

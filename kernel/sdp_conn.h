@@ -79,6 +79,7 @@ enum sdp_conn_flag {
 	SDP_CONN_PROBED,	/* the probe has its answer */
 	SDP_CONN_CHECK,		/* time to look whether the peer is there */
 	SDP_CONN_SIGURG,	/* urgent data was announced */
+	SDP_CONN_FETCH,		/* nobody has come to take what is offered */
 };
 
 /* Control messages that wait to be posted, as bits: one of a kind suffices. */
@@ -89,6 +90,8 @@ enum sdp_ctl {
 	SDP_CTL_ABORT		= 0x08,
 	SDP_CTL_KEEPALIVE	= 0x10,
 	SDP_CTL_RCVBUF		= 0x20,
+	SDP_CTL_RD_COMPL	= 0x40,
+	SDP_CTL_SRC_CANCEL	= 0x80,
 };
 
 enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
@@ -100,6 +103,8 @@ enum sdp_tx_done {
 	SDP_TX_DONE_LOST	= 0x04,
 	SDP_TX_DONE_ABORT	= 0x08,
 	SDP_TX_DONE_TIMEOUT	= 0x10,
+	SDP_TX_DONE_READ	= 0x20,
+	SDP_TX_DONE_LOAN	= 0x40,
 };
 
 struct sdp_conn {
@@ -131,11 +136,13 @@ struct sdp_conn {
 	unsigned long flags;		/* enum sdp_conn_flag */
 	atomic_t users;			/* callers inside a call */
 	u32 spin_ns;			/* that polling is worth; see sdp_spin.c */
+	int zcopy;			/* bytes from which on; -1: the namespace's */
 	wait_queue_head_t wq;		/* callers who sleep in one */
 	struct work_struct work;	/* polls when no caller does */
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
 	struct delayed_work uncork;	/* sets SDP_CONN_UNCORK */
 	struct delayed_work check;	/* sets SDP_CONN_CHECK */
+	struct delayed_work fetch;	/* sets SDP_CONN_FETCH */
 
 	struct {
 		spinlock_t lock;	/* who is told */
@@ -171,6 +178,14 @@ struct sdp_conn {
 		bool keeps;		/* the peer does not give buffers back */
 		bool building;		/* a message, by the sender; without lock */
 		u16 flush;		/* empty messages to use old buffers up */
+		bool may_read;		/* what the peer offers, and */
+		bool may_lend;		/* let it read: what both devices can */
+		bool hold_reads;	/* inline bytes go before, to the reader */
+		unsigned long lent_at;	/* jiffies: posted, or heard of, last */
+		bool lending;		/* a caller is: others do not send */
+		bool taking;		/* a reader is: others do not fetch */
+		bool gave_up;		/* he has a piece that is not read */
+		bool withdrawn;		/* what he offers goes by copy */
 		bool held;		/* the last of queue waits for completions */
 		bool small_out;		/* one that was not full is under way, */
 		u32 small_mseq;		/* and this is the newest such */
@@ -179,7 +194,8 @@ struct sdp_conn {
 		u8 ctl;			/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
 		u16 sq_size;
-		u16 inflight;		/* messages posted, not completed */
+		u16 inflight;		/* places of it that are taken */
+		u16 watched_ops;	/* of those, whose completion is awaited */
 		u16 unsignalled;	/* of them, since the last signalled */
 		u32 unsignalled_bytes;
 		u32 limit;		/* bytes that may be outstanding */
@@ -189,9 +205,16 @@ struct sdp_conn {
 		struct sdp_mode mode;
 		struct list_head queue;	/* built, not posted */
 		struct list_head posted; /* in the order of completion */
+		struct list_head reads;	/* RDMA Reads, when there is something */
+		struct list_head back;	/* registrations to be taken back */
+		struct list_head loans;	/* for the peer to read, oldest first */
+		struct list_head takes;	/* to be read into, in order */
 		struct sdp_msg ctl_msg[SDP_CTL_MSGS];
 		struct list_head ctl_free;
 		u64 bytes;		/* user bytes posted */
+		u64 lent_bytes;		/* and those that the peer has read */
+		u64 fetched_bytes;	/* read by RDMA to be copied, */
+		u64 taken_bytes;	/* and to where they are wanted */
 		u64 msgs;
 		u8 nspare;
 		struct page *spare[SDP_TX_SPARE]; /* for messages, not cleared */
@@ -202,6 +225,7 @@ struct sdp_conn {
 		/* Under poll: */
 		bool data;		/* something for the reader came */
 		bool urgent;		/* something urgent came */
+		bool advert;		/* something was offered */
 		bool fin;		/* DisConn came */
 		bool reset;		/* AbortConn came */
 		bool lost;		/* a completion failed */
@@ -215,7 +239,6 @@ struct sdp_conn {
 		bool shrink_told;	/* by this message; under tx.lock */
 		u32 shrink_mseq;
 		struct list_head idle;	/* to be posted again */
-		u64 bytes;
 		u64 msgs;
 		/* Jiffies of the last message; keepalive writes it as well,
 		 * under tx.lock, where an older one is as good.
@@ -225,6 +248,7 @@ struct sdp_conn {
 		spinlock_t lock;
 		struct list_head queue;	/* arrived */
 		struct list_head all;	/* every buffer, by sdp_buf.all */
+		u64 bytes;		/* of the stream that have come */
 		u32 inq;		/* payload bytes not yet read */
 		u32 read;		/* and read, modulo 2^32 */
 		struct {
@@ -235,8 +259,9 @@ struct sdp_conn {
 			u16 data;	/* the byte, and what is with it */
 			u16 pending;	/* announced, and not here yet */
 		} urg;
-		u16 nbufs;
+		u16 nbufs;		/* of the ring */
 		u32 mem;		/* bytes of their pages */
+		u32 fetched;		/* the same of what RDMA Reads were given */
 		u16 target;		/* buffers to have */
 		u16 rq_size;		/* places in the receive queue */
 		u32 max_bytes;		/* that buffers may take */
@@ -245,6 +270,8 @@ struct sdp_conn {
 		unsigned long low_at;	/* jiffies of the last */
 		/* Under the socket lock: */
 		struct list_head ready;	/* taken from queue by the reader */
+		bool lazy;		/* the last of them would rather take, */
+		unsigned int takers;	/* and so many of such are in a call */
 	} rx;
 
 	/* Lists of others. */
@@ -350,6 +377,20 @@ void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason);
 void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
 		     void *upper);
 
+/**
+ * sdp_conn_zcopy() - from which length on nothing is copied
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes; 0: all is copied.
+ */
+static inline u32 sdp_conn_zcopy(const struct sdp_conn *conn)
+{
+	int own = READ_ONCE(conn->zcopy);
+
+	return own < 0 ? READ_ONCE(conn->sn->zcopy_thresh) : own;
+}
+
 /* The calls up; process or softirq context, no spinlock held. */
 void sdp_conn_data_ready(struct sdp_conn *conn);
 void sdp_conn_write_space(struct sdp_conn *conn);
@@ -443,6 +484,23 @@ void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms);
  * Context: process or softirq; does not wait for a timer that runs.
  */
 void sdp_conn_uncork_never(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_fetch_later() - have what is offered fetched if no reader comes
+ * @conn: the connection
+ * @delay: jiffies; a time set before stays
+ *
+ * Context: process or softirq.
+ */
+void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay);
+
+/**
+ * sdp_conn_fetch_never() - a reader has come, or nothing is offered any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
+void sdp_conn_fetch_never(struct sdp_conn *conn);
 
 /**
  * sdp_conn_check_later() - have a look whether the peer is there

@@ -157,6 +157,7 @@ void sdp_connect_decide(struct work_struct *work)
 		sdp_connect_learn(conn, SDP_REASON_NONE);
 		sdp_link_set_names(sk, conn);
 		sdp_link_set_limits(sk, conn);
+		WRITE_ONCE(conn->zcopy, ssk->zcopy);
 		smp_wmb();	/* names before mode, for who looks unlocked */
 		WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 		ssk->reason = SDP_REASON_NONE;

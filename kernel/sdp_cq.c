@@ -6,8 +6,7 @@
  * soft-RoCE an allocation of pages, and a connection needs two.  Unlike a queue
  * pair, whose number the peer's CM remembers for a time wait, a completion
  * queue is known to nobody outside: an empty one is as good as new.  So each
- * device keeps those that were given back, and destroys what nobody has wanted
- * for SDP_CQ_IDLE_MS.
+ * device keeps those that were given back, for a while.
  *
  * The device knows the queue, not the connection.  Events go to whoever has the
  * queue now, under its lock, and to nobody after sdp_cq_put(): an event of the
@@ -16,13 +15,10 @@
  * handler from a tasklet that ib_destroy_cq() does not wait for: here it has
  * long run when the queue is destroyed.
  */
-#include <linux/delay.h>
-#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include "sdp_cq.h"
 
 enum {
-	SDP_CQ_IDLE_MS	= 10000,
 	SDP_CQ_LATE_MS	= 100,	/* an event may be as late as that */
 	SDP_CQ_POLL	= 8,	/* completions dropped in one go */
 };
@@ -84,21 +80,21 @@ static void sdp_cq_destroy(struct sdp_cq *cq)
 	kfree(cq);
 }
 
+static void sdp_cq_destroy_idle(struct sdp_pooled *entry)
+{
+	sdp_cq_destroy(container_of(entry, struct sdp_cq, idle));
+}
+
 struct sdp_cq *sdp_cq_get(struct sdp_cq_pool *pool, void (*event)(void *ctx),
 			  void *ctx)
 {
+	struct sdp_pooled *idle = sdp_pool_take(&pool->idle);
 	struct sdp_cq *cq;
 
-	spin_lock_bh(&pool->lock);
-	cq = list_first_entry_or_null(&pool->idle, struct sdp_cq, node);
-	if (cq)
-		list_del(&cq->node);
-	spin_unlock_bh(&pool->lock);
-	if (!cq) {
-		cq = sdp_cq_create(pool);
-		if (IS_ERR(cq))
-			return cq;
-	}
+	cq = idle ? container_of(idle, struct sdp_cq, idle) :
+		    sdp_cq_create(pool);
+	if (IS_ERR(cq))
+		return cq;
 	sdp_cq_own(cq, event, ctx);
 	return cq;
 }
@@ -116,43 +112,7 @@ void sdp_cq_put(struct sdp_cq_pool *pool, struct sdp_cq *cq)
 	}
 	while (ib_poll_cq(cq->cq, SDP_CQ_POLL, wc) > 0)
 		;
-	cq->since = jiffies;
-	spin_lock_bh(&pool->lock);
-	list_add(&cq->node, &pool->idle);
-	spin_unlock_bh(&pool->lock);
-	queue_delayed_work(system_long_wq, &pool->trim,
-			   msecs_to_jiffies(SDP_CQ_IDLE_MS));
-}
-
-/* Destroy those idle for @ms; the list is in the order of that time. */
-static void sdp_cq_trim(struct sdp_cq_pool *pool, unsigned int ms)
-{
-	unsigned long before = jiffies - msecs_to_jiffies(ms);
-	struct sdp_cq *cq, *next;
-	LIST_HEAD(old);
-	bool rest;
-
-	spin_lock_bh(&pool->lock);
-	list_for_each_entry_safe_reverse(cq, next, &pool->idle, node) {
-		if (time_after(cq->since, before))
-			break;
-		list_move(&cq->node, &old);
-	}
-	rest = !list_empty(&pool->idle);
-	spin_unlock_bh(&pool->lock);
-	list_for_each_entry_safe(cq, next, &old, node) {
-		sdp_cq_destroy(cq);
-		cond_resched();
-	}
-	if (rest)
-		queue_delayed_work(system_long_wq, &pool->trim,
-				   msecs_to_jiffies(SDP_CQ_IDLE_MS));
-}
-
-static void sdp_cq_trim_work(struct work_struct *work)
-{
-	sdp_cq_trim(container_of(to_delayed_work(work), struct sdp_cq_pool,
-				 trim), SDP_CQ_IDLE_MS);
+	sdp_pool_give(&pool->idle, &cq->idle);
 }
 
 void sdp_cq_pool_init(struct sdp_cq_pool *pool, struct ib_device *ib,
@@ -161,16 +121,10 @@ void sdp_cq_pool_init(struct sdp_cq_pool *pool, struct ib_device *ib,
 	pool->ib = ib;
 	pool->entries = entries;
 	atomic_set(&pool->vector, 0);
-	spin_lock_init(&pool->lock);
-	INIT_LIST_HEAD(&pool->idle);
-	INIT_DELAYED_WORK(&pool->trim, sdp_cq_trim_work);
+	sdp_pool_init(&pool->idle, sdp_cq_destroy_idle);
 }
 
 void sdp_cq_pool_exit(struct sdp_cq_pool *pool)
 {
-	cancel_delayed_work_sync(&pool->trim);
-	if (list_empty(&pool->idle))
-		return;
-	msleep(SDP_CQ_LATE_MS);
-	sdp_cq_trim(pool, 0);
+	sdp_pool_exit(&pool->idle, SDP_CQ_LATE_MS);
 }

@@ -6,25 +6,21 @@
 #ifndef _SDP_CQ_H
 #define _SDP_CQ_H
 
-#include <linux/list.h>
 #include <linux/spinlock.h>
-#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
+#include "sdp_pool.h"
 
 /* Of one device. */
 struct sdp_cq_pool {
 	struct ib_device *ib;
 	int entries;			/* completions that a queue has room for */
 	atomic_t vector;		/* of the queue made last */
-	spinlock_t lock;		/* softirq-safe, leaf: idle */
-	struct list_head idle;		/* the one given back last is first */
-	struct delayed_work trim;
+	struct sdp_pool idle;
 };
 
 struct sdp_cq {
 	struct ib_cq *cq;
-	struct list_head node;		/* sdp_cq_pool.idle */
-	unsigned long since;		/* jiffies: idle since then */
+	struct sdp_pooled idle;
 	bool broken;			/* the device says so: not for reuse */
 	spinlock_t lock;		/* irq-safe: event, ctx; held in event() */
 	void (*event)(void *ctx);	/* NULL: nobody has it */

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include "sdp_dev.h"
 #include "sdp_peers.h"
+#include "sdp_span.h"
 
 static const struct sdp_dev_ops *sdp_dev_upper;
 static LIST_HEAD(sdp_dev_list);
@@ -125,6 +126,7 @@ static int sdp_dev_add(struct ib_device *ib)
 			    ib->attrs.max_cqe);
 	sdp_cq_pool_init(&dev->send_cqs, ib, dev->sq_size);
 	sdp_cq_pool_init(&dev->recv_cqs, ib, dev->rq_size);
+	sdp_mr_pool_init(&dev->mrs, dev->pd, SDP_SPAN_PAGES + 1);
 	dev->max_rd_atom = clamp_t(int, min(ib->attrs.max_qp_rd_atom,
 					    ib->attrs.max_qp_init_rd_atom),
 				   1, 4);
@@ -160,6 +162,7 @@ static void sdp_dev_remove(struct ib_device *ib, void *client_data)
 	wait_for_completion(&dev->released);
 	sdp_cq_pool_exit(&dev->send_cqs);
 	sdp_cq_pool_exit(&dev->recv_cqs);
+	sdp_mr_pool_exit(&dev->mrs);
 	ib_dealloc_pd(dev->pd);
 	kfree(dev);
 }

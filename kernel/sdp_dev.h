@@ -12,6 +12,7 @@
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 #include "sdp_cq.h"
+#include "sdp_mr.h"
 
 /* Requests that a queue has room for; 2^n - 1 fits the rings best. */
 enum {
@@ -33,6 +34,7 @@ struct sdp_dev {
 
 	struct sdp_cq_pool send_cqs;	/* of so many entries */
 	struct sdp_cq_pool recv_cqs;
+	struct sdp_mr_pool mrs;
 
 	u16 sq_size;			/* requests per queue, at most */
 	u16 rq_size;

@@ -83,6 +83,23 @@ bool sdp_flow_may(const struct sdp_flow *flow, enum sdp_flow_class class);
 void sdp_flow_take(struct sdp_flow *flow, struct sdp_wire_msg *msg);
 
 /**
+ * sdp_flow_hold_ack() - have a message acknowledge less than it could
+ * @msg: as sdp_flow_take() left it
+ * @ack: MSeqAck to say; not less than was said before
+ *
+ * Bufs is counted from the message that is acknowledged: those which came since
+ * have used buffers that are part of it.  So the peer knows of as many as it
+ * would otherwise.
+ *
+ * Context: the caller's lock; pure.
+ */
+static inline void sdp_flow_hold_ack(struct sdp_wire_msg *msg, u32 ack)
+{
+	msg->bufs += msg->mseq_ack - ack;
+	msg->mseq_ack = ack;
+}
+
+/**
  * sdp_flow_heard() - account a message that arrived
  * @flow: the connection's
  * @msg: the message; one receive buffer less is posted now

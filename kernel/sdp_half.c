@@ -436,6 +436,12 @@ static int snk_mode_change(struct sdp_snk *snk, u8 to,
 	return 0;
 }
 
+void sdp_snk_acked(struct sdp_snk *snk, u32 mseq_ack)
+{
+	if (snk->sm_posted && !before(mseq_ack, snk->sm_mseq))
+		snk->sm_posted = false;
+}
+
 int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 		  struct sdp_half_told *told)
 {
@@ -485,6 +491,28 @@ const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk)
 	return NULL;
 }
 
+u64 sdp_snk_unread(const struct sdp_snk *snk)
+{
+	unsigned int i;
+	u64 bytes = 0;
+
+	if (snk->cancelled || snk->owe_sm)
+		return 0;
+	for (i = 0; i < snk->held.n; i++)
+		bytes += peek(&snk->held, i)->left;
+	return bytes;
+}
+
+bool sdp_snk_is_behind(const struct sdp_snk *snk)
+{
+	unsigned int i;
+
+	for (i = 0; i < snk->held.n; i++)
+		if (peek(&snk->held, i)->left || peek(&snk->held, i)->moving)
+			return true;
+	return false;
+}
+
 void sdp_snk_reads(struct sdp_snk *snk, u32 bytes)
 {
 	struct sdp_advert *advert;
@@ -512,7 +540,11 @@ void sdp_snk_read(struct sdp_snk *snk, u32 bytes)
 
 u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
 {
-	return snk->held.n ? oldest(&snk->held)->moved : 0;
+	const struct sdp_advert *advert = oldest(&snk->held);
+
+	if (!snk->held.n || (advert->moving && advert->moved < SDP_HALF_TELL))
+		return 0;
+	return advert->moved;
 }
 
 void sdp_snk_told_read(struct sdp_snk *snk)

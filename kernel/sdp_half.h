@@ -25,6 +25,9 @@
 /* Adverts of one half that are kept track of, of each kind; 2^n. */
 enum { SDP_HALF_ADVERTS = 8 };
 
+/* Bytes read of an advert that are told while more of it is being read. */
+enum { SDP_HALF_TELL = 256 * 1024 };
+
 /* The numbers are those of the ModeChange header. */
 enum sdp_mode_kind {
 	SDP_MODE_BUFFERED	= 0,
@@ -70,7 +73,7 @@ struct sdp_snk {
 	u8	max;		/* adverts that we let the peer have out */
 	bool	cancelled;	/* a SrcAvailCancel waits for the read */
 	bool	owe_sm;		/* SendSm, to be posted */
-	bool	sm_posted;	/* there was one, */
+	bool	sm_posted;	/* one is not acknowledged, */
 	u32	sm_mseq;	/* the last as this */
 	bool	cancel;		/* our SinkAvailCancel is not resolved */
 	u32	cancel_mseq;	/* of the peer's, while cancelled */
@@ -250,6 +253,15 @@ int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
 void sdp_snk_init(struct sdp_snk *snk, u8 max_adverts);
 
 /**
+ * sdp_snk_acked() - a message of the peer, whichever, has this MSeqAck
+ * @snk: the half
+ * @mseq_ack: from the message, before it is heard
+ *
+ * Context: the caller's lock; pure.
+ */
+void sdp_snk_acked(struct sdp_snk *snk, u32 mseq_ack);
+
+/**
  * sdp_snk_heard() - a message of the source: Data, SrcAvail, SrcAvailCancel,
  * ModeChange, RdmaWrCompl, SinkCancelAck or DisConn
  * @snk: the half
@@ -276,6 +288,25 @@ int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk);
 
 /**
+ * sdp_snk_unread() - how much may be read
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: bytes of all SrcAvails that nobody has begun to read; 0 if they are
+ * refused or cancelled.
+ */
+u64 sdp_snk_unread(const struct sdp_snk *snk);
+
+/**
+ * sdp_snk_is_behind() - is there anything of the stream that has not come?
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if a SrcAvail has bytes that are not read yet.
+ */
+bool sdp_snk_is_behind(const struct sdp_snk *snk);
+
+/**
  * sdp_snk_reads() - an RDMA Read of it was posted
  * @snk: the half
  * @bytes: how long, from 1; not more than it has left
@@ -296,6 +327,8 @@ void sdp_snk_read(struct sdp_snk *snk, u32 bytes);
 /**
  * sdp_snk_owes_compl() - is a RdmaRdCompl to be posted?
  * @snk: the half
+ *
+ * One for all that is being read of an advert at a time, or SDP_HALF_TELL.
  *
  * Context: the caller's lock; pure.
  * Return: its Len in bytes, 0 if none is.

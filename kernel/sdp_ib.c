@@ -55,7 +55,7 @@ enum {
 	SDP_IB_ACK_SLACK	= 2,
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
-	SDP_IB_MAX_ADVERTS	= 1,
+	SDP_IB_MAX_ADVERTS	= SDP_HALF_ADVERTS,
 };
 
 /* What the worker has to do; it does the lowest bit first. */
@@ -161,9 +161,14 @@ static int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		/* The CM of the passive side does not know it yet. */
 		attr.rq_psn = ib->psn;
 		attr.min_rnr_timer = SDP_IB_RNR_TIMER;
+		/* The peer may have asked for more than the device has. */
+		attr.max_dest_rd_atomic = min(attr.max_dest_rd_atomic,
+					      ib->dev->max_rd_atom);
+		ib->conn->tx.may_lend = attr.max_dest_rd_atomic && ib->lends;
 	} else if (state == IB_QPS_RTS) {
 		u8 ack = sdp_ib_ack_timeout(ib->conn);
 
+		ib->conn->tx.may_read = attr.max_rd_atomic;
 		/* The passive side has them from the peer's REQ, which must
 		 * not make us wait for ever (0 does) or for hours.
 		 */
@@ -212,7 +217,7 @@ static int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 	err = sdp_qp_create(&ib->qp, ib->dev, &init);
 	if (err)
 		return err;
-	ib->conn->tx.sq_size = ib->qp.sq_size;
+	ib->conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
 	ib->psn = get_random_u32() & 0xffffff;
 	err = ib_find_cached_pkey(ib->dev->ib, ib->port_num, pkey,
 				  &attr.pkey_index);
@@ -225,14 +230,17 @@ static int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 	return sdp_rx_start(ib->conn, ib->qp.rq_size);
 }
 
-static void sdp_ib_limits(struct sdp_conn *conn, u16 told_bufs,
-			  const struct sdp_wire_hello *peer)
+static void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 {
+	const struct sdp_wire_hello *peer = &ib->peer;
+	struct sdp_conn *conn = ib->conn;
+
 	spin_lock_bh(&conn->tx.lock);
 	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
 	sdp_mode_init(&conn->tx.mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
 	/* Who begins with many did not make them for us, and keeps them. */
 	conn->tx.keeps = peer->bufs > SDP_TX_FEW;
+	ib->lends = sdp_wire_takes_offers(peer);
 	spin_unlock_bh(&conn->tx.lock);
 	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
 }
@@ -505,7 +513,7 @@ static void sdp_ib_rep(struct sdp_ib *ib)
 
 	if (sdp_conn_state(conn) != SDP_SYN_SENT)
 		return;
-	sdp_ib_limits(conn, ib->told_bufs, &ib->peer);
+	sdp_ib_limits(ib, ib->told_bufs);
 	err = sdp_ib_modify(ib, IB_QPS_RTR);
 	if (!err)
 		err = sdp_ib_modify(ib, IB_QPS_RTS);
@@ -578,11 +586,10 @@ static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
 	ib->cm_id = cm_id;
 	ib->port_num = req->port;
 	ib->peer_qpn = req->remote_qpn;
-	/* Theirs to start is ours to answer, and the other way round. */
-	ib->responder_resources = min(req->initiator_depth,
+	/* As the CM gives them: theirs to start is ours to answer by now. */
+	ib->responder_resources = min(req->responder_resources,
 				      ib->dev->max_rd_atom);
-	ib->initiator_depth = min(req->responder_resources,
-				  ib->dev->max_rd_atom);
+	ib->initiator_depth = min(req->initiator_depth, ib->dev->max_rd_atom);
 }
 
 /*
@@ -688,7 +695,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	bufs = sdp_ib_build_qp(ib, pkey);
 	if (bufs < 0)
 		return bufs;
-	sdp_ib_limits(conn, bufs, &ib->peer);
+	sdp_ib_limits(ib, bufs);
 	err = sdp_ib_modify(ib, IB_QPS_RTR);
 	if (err)
 		return err;
@@ -1076,7 +1083,6 @@ const struct sdp_xport sdp_ib_xport = {
 	.act		= sdp_ib_act,
 	.post		= sdp_ib_post,
 	.post_recv	= sdp_ib_post_recv,
-	.keepalive	= sdp_ib_keepalive,
 	.poll_recv	= sdp_ib_poll_recv,
 	.poll_send	= sdp_ib_poll_send,
 	.arm_recv	= sdp_ib_arm_recv,
@@ -1084,6 +1090,8 @@ const struct sdp_xport sdp_ib_xport = {
 	.established	= sdp_ib_established,
 	.map		= sdp_ib_map,
 	.unmap		= sdp_ib_unmap,
+	.lend		= sdp_ib_lend,
+	.unlend		= sdp_ib_unlend,
 	.unmap_msg	= sdp_ib_unmap_msg,
 	.info		= sdp_ib_info,
 	.release	= sdp_ib_release,

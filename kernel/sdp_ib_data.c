@@ -15,29 +15,65 @@ enum {
 	SDP_IB_POLL	= 4,	/* completions per call, on the stack */
 };
 
-int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
+static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 	struct ib_device *device = ib->dev->ib;
 
-	lockdep_assert_held(&conn->tx.lock);
 	msg->dma = ib_dma_map_single(device, msg->addr, msg->bytes,
 				     DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(device, msg->dma))
 		return -ENOMEM;
 	msg->mapped = true;
 	/* A peer that sleeps until it is solicited is to hear of urgent data. */
-	return sdp_qp_post_send(&ib->qp, msg->dma, msg->bytes, msg,
+	return sdp_qp_post_send(&ib->qp, msg->loan ? msg->loan->span.mr : NULL,
+				msg->dma, msg->bytes, msg,
 				(msg->signalled ? IB_SEND_SIGNALED : 0) |
 				(msg->urgent ? IB_SEND_SOLICITED : 0));
 }
 
-int sdp_ib_keepalive(struct sdp_conn *conn, struct sdp_msg *msg)
+static int sdp_ib_post_read(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	const struct sdp_qp_remote from = { .va = msg->va, .rkey = msg->rkey };
+	struct sdp_ib *ib = conn->xp_priv;
+
+	if (msg->loan)
+		return sdp_qp_post_read(&ib->qp, msg->loan->span.mr, 0,
+					msg->bytes, &from, msg);
+	return sdp_qp_post_read(&ib->qp, NULL, msg->buf->dma, msg->bytes, &from,
+				msg);
+}
+
+int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
 	lockdep_assert_held(&conn->tx.lock);
-	return sdp_qp_post_nothing(&ib->qp, msg);
+	switch (msg->op) {
+	case SDP_OP_NOTHING:
+		return sdp_qp_post_nothing(&ib->qp, msg);
+	case SDP_OP_READ:
+		return sdp_ib_post_read(conn, msg);
+	case SDP_OP_TAKE_BACK:
+		return sdp_qp_post_invalidate(&ib->qp, msg->loan->span.mr, msg);
+	default:
+		return sdp_ib_post_send(conn, msg);
+	}
+}
+
+/* What the last request of a posted one has done. */
+static void sdp_ib_completed(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_mr *mr;
+
+	if (msg->op == SDP_OP_READ && !msg->loan) {
+		ib_dma_sync_single_for_cpu(ib->dev->ib, msg->buf->dma,
+					   msg->bytes, DMA_FROM_DEVICE);
+	} else if (msg->op == SDP_OP_READ || msg->op == SDP_OP_TAKE_BACK) {
+		mr = msg->loan->span.mr;
+		mr->valid = false;
+	}
 }
 
 static int sdp_ib_wc_errno(enum ib_wc_status status)
@@ -106,9 +142,13 @@ void sdp_ib_poll_send(struct sdp_conn *conn)
 
 	do {
 		n = ib_poll_cq(ib->qp.send_cq->cq, SDP_IB_POLL, wc);
-		for (i = 0; i < n; i++)
-			sdp_tx_sent(conn, (void *)(uintptr_t)wc[i].wr_id,
-				    sdp_ib_wc_errno(wc[i].status));
+		for (i = 0; i < n; i++) {
+			struct sdp_msg *msg = (void *)(uintptr_t)wc[i].wr_id;
+
+			if (wc[i].status == IB_WC_SUCCESS)
+				sdp_ib_completed(conn, msg);
+			sdp_tx_sent(conn, msg, sdp_ib_wc_errno(wc[i].status));
+		}
 	} while (n == SDP_IB_POLL);
 }
 
@@ -149,6 +189,48 @@ void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 	lockdep_assert_held(&conn->rx.lock);
 	ib_dma_unmap_page(ib->dev->ib, buf->dma, buf->size, DMA_FROM_DEVICE);
 	buf->mapped = false;
+}
+
+int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_dev *dev = NULL;
+	struct sdp_mr *mr;
+	int err;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.dead)
+		dev = ib->dev;
+	if (dev)
+		kref_get(&dev->ref);
+	spin_unlock_bh(&conn->tx.lock);
+	if (!dev)
+		return -ENODEV;
+	mr = sdp_mr_get(&dev->mrs);
+	if (IS_ERR(mr)) {
+		err = PTR_ERR(mr);
+		goto fail;
+	}
+	err = sdp_mr_map(mr, span);
+	if (err) {
+		sdp_mr_put(&dev->mrs, mr, NULL);
+		goto fail;
+	}
+	span->dev = dev;
+	span->mr = mr;
+	return 0;
+fail:
+	sdp_dev_put(dev);
+	return err;
+}
+
+void sdp_ib_unlend(struct sdp_conn *conn, struct sdp_span *span)
+{
+	struct sdp_dev *dev = span->dev;
+
+	sdp_mr_put(&dev->mrs, span->mr, span);
+	sdp_dev_put(dev);
+	span->mr = NULL;
 }
 
 void sdp_ib_unmap_all(struct sdp_conn *conn)

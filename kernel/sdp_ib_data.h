@@ -17,6 +17,7 @@ struct rdma_cm_id;
 struct sdp_buf;
 struct sdp_conn;
 struct sdp_msg;
+struct sdp_span;
 
 struct sdp_ib {
 	struct sdp_conn *conn;		/* a reference, until freed */
@@ -34,6 +35,7 @@ struct sdp_ib {
 	u8 port_num;
 	u8 responder_resources;
 	u8 initiator_depth;
+	bool lends;			/* the peer takes what is offered */
 	bool resolved;			/* the address, by the resolver */
 	u32 ask_ms;			/* until the resolver looks again */
 	u32 busy_ms;			/* until the peer may have room again */
@@ -45,7 +47,8 @@ struct sdp_ib {
 };
 
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg);
-int sdp_ib_keepalive(struct sdp_conn *conn, struct sdp_msg *msg);
+int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span);
+void sdp_ib_unlend(struct sdp_conn *conn, struct sdp_span *span);
 void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg);
 int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf);
 int sdp_ib_poll_recv(struct sdp_conn *conn, int budget);

@@ -8,6 +8,7 @@
  * report each for data, room, end of stream, and error.
  */
 #include <net/ipv6.h>
+#include "sdp_fetch.h"
 #include "sdp_link.h"
 #include "sdp_ring.h"
 #include "sdp_tx.h"
@@ -86,6 +87,9 @@ static void sdp_link_error(struct sdp_conn *conn, void *upper)
 	spin_lock_bh(&ssk->lock);
 	sk = ssk->sk;
 	if (!sk || ssk->closed)
+		goto out;
+	/* Who was in a call on another connection may be late with its end. */
+	if (ssk->conn != conn)
 		goto out;
 	if (ssk->mode == SDP_SK_CONNECTING) {
 		sdp_ulp_queue_decide(ssk);
@@ -191,6 +195,7 @@ void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 	sdp_conn_set_payer(conn);
 	sdp_link_set_names(sk, conn);
 	sdp_link_set_limits(sk, conn);
+	WRITE_ONCE(conn->zcopy, ssk->zcopy);
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 	sdp_conn_attach(conn, &sdp_link_ops, ssk);
 	/* What was told before we listened. */
@@ -226,7 +231,7 @@ void sdp_link_cut(struct sdp_sk *ssk, bool orderly)
 			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
 		sdp_tx_run(conn);
 		/* What arrived, or now arrives, has no reader. */
-		if (READ_ONCE(conn->rx.inq))
+		if (READ_ONCE(conn->rx.inq) || sdp_fetch_is_behind(conn))
 			orderly = false;
 	}
 	if (!orderly)

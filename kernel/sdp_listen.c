@@ -371,6 +371,7 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 	if (!err) {
 		nssk = sdp_ulp_get(nsk);
 		nssk->by_ulp = ssk->by_ulp;
+		nssk->zcopy = READ_ONCE(ssk->zcopy);
 		sdp_link_graft(nsk, nssk, conn);
 		sdp_ulp_put(nssk);
 		newsock->state = SS_CONNECTED;

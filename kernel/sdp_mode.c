@@ -5,12 +5,13 @@
  * One switch over the message identifiers, and the rules that cut across it:
  * payload is never taken after the peer's DisConn, nor when our reader has
  * gone, nor when it would be out of order.  A message that is refused changes
- * nothing here.
+ * nothing here but what its MSeqAck does.
  *
  * A SrcAvail stands for a stretch of the stream: its inline bytes come first,
- * the rest follows by copy when the source has our SendSm.  Nothing of the
- * stream may come between; taking it would lose no byte but put two in the
- * wrong order, which is worse.  Which of them count is known to sdp_half.c.
+ * the rest is read by RDMA, or follows by copy when the source has our SendSm.
+ * Nothing of the stream may come between; taking it would lose no byte but put
+ * two in the wrong order, which is worse.  Which of them count is known to
+ * sdp_half.c.
  */
 
 #include <linux/errno.h>
@@ -69,19 +70,49 @@ static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg
 		return 0;
 	if (!mode->snk.held.n)
 		return SDP_HEARD_DELIVER;	/* all of it is inline */
-	sdp_snk_refuse(&mode->snk);
-	return inlined ? SDP_HEARD_DELIVER | SDP_HEARD_SENDSM : SDP_HEARD_SENDSM;
+	return inlined ? SDP_HEARD_DELIVER | SDP_HEARD_ADVERT : SDP_HEARD_ADVERT;
+}
+
+static int heard_by_sink(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
+{
+	struct sdp_half_told told;
+
+	return sdp_snk_heard(&mode->snk, msg, &told);
+}
+
+static int heard_src_cancel(struct sdp_mode *mode,
+			    const struct sdp_wire_msg *msg)
+{
+	int err = heard_by_sink(mode, msg);
+
+	if (err)
+		return err;
+	return sdp_snk_may_refuse(&mode->snk) ? SDP_HEARD_SENDSM : 0;
+}
+
+static int heard_by_source(struct sdp_mode *mode,
+			   const struct sdp_wire_msg *msg)
+{
+	struct sdp_half_told told;
+	int err;
+
+	err = sdp_src_heard(&mode->src, msg, &told);
+	if (err)
+		return err;
+	/* What is not out yet must not go either. */
+	if (mode->src.held.n)
+		told.news |= SDP_HALF_WITHDRAWN;
+	mode->told = told;
+	return mode->told.news || mode->told.bytes ? SDP_HEARD_TOLD : 0;
 }
 
 static int heard_mode_change(struct sdp_mode *mode,
 			     const struct sdp_wire_msg *msg)
 {
-	struct sdp_half_told told;
-
 	/* From the sink of our send half, or from the source of the other. */
 	if (msg->ext.mode & 0x80)
-		return sdp_src_heard(&mode->src, msg, &told);
-	return sdp_snk_heard(&mode->snk, msg, &told);
+		return heard_by_source(mode, msg);
+	return heard_by_sink(mode, msg);
 }
 
 static int heard_disconn(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
@@ -100,8 +131,6 @@ static int heard_disconn(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 
 static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
-	struct sdp_half_told told;
-
 	switch (msg->mid) {
 	case SDP_MID_DATA:
 		return heard_data(mode, msg);
@@ -123,14 +152,15 @@ static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	case SDP_MID_SUSP_COMM:
 		return SDP_HEARD_SUSP_ACK;
 	case SDP_MID_SRC_AVAIL_CANCEL:
+		return heard_src_cancel(mode, msg);
 	case SDP_MID_RDMA_WR_COMPL:
 	case SDP_MID_SINK_CANCEL_ACK:
-		return sdp_snk_heard(&mode->snk, msg, &told);
+		return heard_by_sink(mode, msg);
 	case SDP_MID_SEND_SM:
 	case SDP_MID_RDMA_RD_COMPL:
 	case SDP_MID_SINK_AVAIL:
 	case SDP_MID_SINK_AVAIL_CANCEL:
-		return sdp_src_heard(&mode->src, msg, &told);
+		return heard_by_source(mode, msg);
 	}
 	return -EPROTO;		/* what sdp_wire_get() does not let through */
 }
@@ -145,6 +175,7 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 		return 0;
 
 	sdp_src_acked(&mode->src, msg->mseq_ack);
+	sdp_snk_acked(&mode->snk, msg->mseq_ack);
 	verdict = heard(mode, msg);
 	if (verdict < 0)
 		return verdict;

@@ -5,10 +5,8 @@
  *
  * A half has a source, whose data flows, and a sink: @src is the half whose
  * source we are, @snk the one whose sink we are, and sdp_half.h knows what is
- * offered in each.  This side only copies: it never sends a SrcAvail or a
- * SinkAvail, answers the peer's SrcAvail with SendSm after taking its inline
- * bytes, and keeps its own half in combined mode, where the peer may not send
- * SinkAvail.
+ * offered in each.  This side offers by SrcAvail and reads what is offered, but
+ * neither sends SinkAvail nor writes into one: what goes by copy kills it.
  *
  * sdp_mode_heard() is the whole receive side of the protocol in one pure
  * function: the callers carry out its verdict and decide nothing themselves.
@@ -23,6 +21,7 @@
 #include "sdp_wire.h"
 
 struct sdp_mode {
+	struct sdp_half_told told; /* by the last message; with SDP_HEARD_TOLD */
 	struct sdp_src src;
 	struct sdp_snk snk;
 	bool peer_fin;		/* DisConn heard: no payload may follow */
@@ -42,6 +41,8 @@ enum sdp_mode_verdict {
 	SDP_HEARD_OOB_PEND	= 0x40,	/* urgent data is under way */
 	SDP_HEARD_OOB_PRES	= 0x80,	/* the last payload byte is urgent */
 	SDP_HEARD_RCVBUF_ACK	= 0x100, /* the peer's buffers have this size now */
+	SDP_HEARD_ADVERT	= 0x200, /* there is something to read by RDMA */
+	SDP_HEARD_TOLD		= 0x400, /* mode->told: of what we have offered */
 };
 
 /**

@@ -9,6 +9,7 @@
 #ifndef _SDP_NET_H
 #define _SDP_NET_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
@@ -43,6 +44,13 @@
 	X(URGENT_RECEIVED, "urgent_received", "urgent bytes arrived") \
 	X(SRC_AVAIL,	"src_avail",	"SrcAvail messages arrived") \
 	X(SENDSM,	"sendsm",	"SendSm messages posted") \
+	X(RDMA_READS,	"rdma_reads",	"RDMA Reads posted") \
+	X(FETCHED,	"bytes_fetched", "user bytes read by RDMA to be copied") \
+	X(TAKEN,	"bytes_taken",	"user bytes read by RDMA where the reader wants them") \
+	X(OFFERS,	"offers",	"SrcAvail messages posted") \
+	X(OFFERS_REFUSED, "offers_refused", "times that the peer refused what was offered") \
+	X(OFFERS_CANCELLED, "offers_cancelled", "SrcAvailCancel messages posted") \
+	X(LENT,		"bytes_lent",	"user bytes that the peer read where they were") \
 	X(PROTO_ERRORS,	"proto_errors",	"connections ended because the peer broke the protocol") \
 	X(RESETS,	"resets",	"connections reset by the peer or lost") \
 	X(ABORTS,	"aborts",	"connections reset by this side") \
@@ -97,6 +105,14 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	  "ms without data until the peer gives back what it has grown; 0: never") \
 	X(poll_usec,	50, 0, SDP_SPIN_MAX_USEC, \
 	  "us that a caller polls before he sleeps, at most, while that pays; 0: never") \
+	X(zcopy_thresh,	65536, 0, 1073741824, \
+	  "bytes that a blocking send() offers instead of copying; 0: never") \
+	X(zcopy_adverts, 8, 1, 8, \
+	  "pieces of a send() that are offered at a time, if the peer lets us") \
+	X(zcopy_wait,	250, 1, 60000, \
+	  "ms without progress until what is offered goes by copy instead") \
+	X(zcopy_pinned,	262144, 0, 1073741824, \
+	  "KiB of user memory that may be lent to devices at a time") \
 	X(sndbuf_bytes,	262144, 4096, 16777216, \
 	  "bytes queued or under way unless SO_SNDBUF says otherwise")
 
@@ -110,6 +126,7 @@ struct sdp_net {
 	u64 __percpu *counters;		/* SDP_CNT_MAX of them */
 
 	/* Limits: how many connections, and of whom (index uid, value count). */
+	atomic_long_t pinned;		/* pages */
 	struct xarray users;		/* its lock guards conns too */
 	unsigned int conns;
 

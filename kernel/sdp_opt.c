@@ -35,6 +35,11 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_posted = conn->tx.flow.posted;
 	info->sdpi_peer_bufs = conn->tx.flow.peer_bufs;
 	info->sdpi_outq = conn->tx.outstanding;
+	info->sdpi_bytes_lent = conn->tx.lent_bytes;
+	info->sdpi_bytes_fetched = conn->tx.fetched_bytes;
+	info->sdpi_bytes_taken = conn->tx.taken_bytes;
+	info->sdpi_adverts_out = conn->tx.mode.src.out.n;
+	info->sdpi_adverts_held = conn->tx.mode.snk.held.n;
 	info->sdpi_bytes_sent = conn->tx.bytes;
 	info->sdpi_msgs_sent = conn->tx.msgs;
 	info->sdpi_mem = sizeof(*conn) + conn->xp->priv_size +
@@ -45,7 +50,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	spin_unlock_bh(&conn->tx.lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;
-	info->sdpi_mem += conn->rx.mem + conn->rx.nbufs * sizeof(struct sdp_buf);
+	info->sdpi_mem += conn->rx.mem + conn->rx.fetched + conn->rx.nbufs * sizeof(struct sdp_buf);
 	spin_unlock_bh(&conn->rx.lock);
 	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);
 	info->sdpi_msgs_received = READ_ONCE(conn->rx.msgs);
@@ -86,10 +91,8 @@ static int sdp_opt_get_info(struct sock *sk, struct sdp_sk *ssk,
 	return 0;
 }
 
-static int sdp_opt_get_fallback(struct sock *sk, struct sdp_sk *ssk,
-				char __user *optval, int __user *optlen)
+static int sdp_opt_get_int(int value, char __user *optval, int __user *optlen)
 {
-	int value = sdp_ulp_may_fall_back(sk, ssk);
 	int len;
 
 	if (get_user(len, optlen))
@@ -122,12 +125,33 @@ static int sdp_opt_set_fallback(struct sock *sk, struct sdp_sk *ssk,
 	return err;
 }
 
+static int sdp_opt_set_zcopy(struct sock *sk, struct sdp_sk *ssk,
+			     sockptr_t optval, unsigned int optlen)
+{
+	int value;
+
+	if (optlen < sizeof(value))
+		return -EINVAL;
+	if (copy_from_sockptr(&value, optval, sizeof(value)))
+		return -EFAULT;
+	if (value < -1)
+		return -EINVAL;
+	lock_sock(sk);
+	WRITE_ONCE(ssk->zcopy, value);
+	if (ssk->conn)
+		WRITE_ONCE(ssk->conn->zcopy, value);
+	release_sock(sk);
+	return 0;
+}
+
 static int sdp_opt_set(struct sock *sk, struct sdp_sk *ssk, int optname,
 		       sockptr_t optval, unsigned int optlen)
 {
 	switch (optname) {
 	case SDP_FALLBACK:
 		return sdp_opt_set_fallback(sk, ssk, optval, optlen);
+	case SDP_ZCOPY:
+		return sdp_opt_set_zcopy(sk, ssk, optval, optlen);
 	default:
 		return -ENOPROTOOPT;
 	}
@@ -140,7 +164,10 @@ static int sdp_opt_get(struct sock *sk, struct sdp_sk *ssk, int optname,
 	case SDP_INFO:
 		return sdp_opt_get_info(sk, ssk, optval, optlen);
 	case SDP_FALLBACK:
-		return sdp_opt_get_fallback(sk, ssk, optval, optlen);
+		return sdp_opt_get_int(sdp_ulp_may_fall_back(sk, ssk), optval,
+				       optlen);
+	case SDP_ZCOPY:
+		return sdp_opt_get_int(READ_ONCE(ssk->zcopy), optval, optlen);
 	default:
 		return -ENOPROTOOPT;
 	}
@@ -206,6 +233,8 @@ int sdp_setsockopt(struct socket *sock, int level, int optname,
 	ssk = sdp_ulp_get(sk);
 	if (ssk && level == SOL_SDP)
 		err = sdp_opt_set(sk, ssk, optname, optval, optlen);
+	else if (ssk && level == SOL_TCP && optname == SDP_ZCOPY_THRESH)
+		err = sdp_opt_set(sk, ssk, SDP_ZCOPY, optval, optlen);
 	else if (ssk && level == SOL_TCP && sdp_opt_active(ssk) &&
 		 (optname == TCP_REPAIR || optname == TCP_FASTOPEN_CONNECT))
 		err = -EOPNOTSUPP;	/* TCP looks at sk_state, which is CLOSE */
@@ -256,6 +285,10 @@ int sdp_getsockopt(struct socket *sock, int level, int optname,
 	ssk = sdp_ulp_get(sk);
 	if (ssk && level == SOL_SDP) {
 		err = sdp_opt_get(sk, ssk, optname, optval, optlen);
+		goto out;
+	}
+	if (ssk && level == SOL_TCP && optname == SDP_ZCOPY_THRESH) {
+		err = sdp_opt_get(sk, ssk, SDP_ZCOPY, optval, optlen);
 		goto out;
 	}
 	if (ssk && level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&

@@ -3,8 +3,10 @@
  * Queue pairs: made, posted to, destroyed.
  *
  * One receive or send is one scatter entry: header and payload lie side by
- * side.  Memory is mapped by the caller and named by the protection domain's
- * own local key; no key that a peer could use is ever made here.
+ * side.  Memory of ours is mapped by the caller and named by the protection
+ * domain's own local key.  A key that a peer can use is made for one transfer:
+ * the request that makes it valid goes right before the message that tells the
+ * peer, and it lets the peer read and no more.
  *
  * Destruction needs no drain: the owner keeps lists of what is posted, and
  * once ib_destroy_qp() has returned the device can touch none of it.
@@ -71,8 +73,31 @@ void sdp_qp_destroy(struct sdp_qp *qp)
 	memset(qp, 0, sizeof(*qp));
 }
 
-int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
-		     int send_flags)
+static struct ib_reg_wr sdp_qp_reg_wr(struct sdp_mr *mr, int access,
+				      struct ib_send_wr *next, void *cookie)
+{
+	return (struct ib_reg_wr) {
+		.wr.next	= next,
+		.wr.wr_id	= (uintptr_t)cookie,	/* if it fails */
+		.wr.opcode	= IB_WR_REG_MR,
+		.mr		= mr->mr,
+		.key		= mr->mr->rkey,
+		.access		= access,
+	};
+}
+
+static struct ib_send_wr sdp_qp_invalidate_wr(struct sdp_mr *mr, void *cookie)
+{
+	return (struct ib_send_wr) {
+		.wr_id		= (uintptr_t)cookie,
+		.opcode		= IB_WR_LOCAL_INV,
+		.send_flags	= IB_SEND_SIGNALED | IB_SEND_FENCE,
+		.ex.invalidate_rkey = mr->mr->rkey,
+	};
+}
+
+int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
+		     void *cookie, int send_flags)
 {
 	struct ib_sge sge = {
 		.addr	= dma,
@@ -86,8 +111,53 @@ int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
 		.opcode		= IB_WR_SEND,
 		.send_flags	= send_flags,
 	};
+	struct ib_reg_wr reg;
 
-	return ib_post_send(qp->qp, &wr, NULL);
+	if (!mr)
+		return ib_post_send(qp->qp, &wr, NULL);
+	mr->valid = true;
+	reg = sdp_qp_reg_wr(mr, IB_ACCESS_REMOTE_READ, &wr, cookie);
+	return ib_post_send(qp->qp, &reg.wr, NULL);
+}
+
+int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
+		     const struct sdp_qp_remote *from, void *cookie)
+{
+	struct ib_sge sge = {
+		.addr	= dma,
+		.length	= bytes,
+		.lkey	= qp->dev->pd->local_dma_lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr.wr_id	= (uintptr_t)cookie,
+		.wr.sg_list	= &sge,
+		.wr.num_sge	= 1,
+		.wr.opcode	= IB_WR_RDMA_READ,
+		.wr.send_flags	= IB_SEND_SIGNALED,
+		.remote_addr	= from->va,
+		.rkey		= from->rkey,
+	};
+	struct ib_send_wr inv;
+	struct ib_reg_wr reg;
+
+	if (!mr)
+		return ib_post_send(qp->qp, &wr.wr, NULL);
+	sge.addr = mr->mr->iova;
+	sge.lkey = mr->mr->lkey;
+	/* The last of the three speaks for all. */
+	inv = sdp_qp_invalidate_wr(mr, cookie);
+	wr.wr.send_flags = 0;
+	wr.wr.next = &inv;
+	mr->valid = true;
+	reg = sdp_qp_reg_wr(mr, IB_ACCESS_LOCAL_WRITE, &wr.wr, cookie);
+	return ib_post_send(qp->qp, &reg.wr, NULL);
+}
+
+int sdp_qp_post_invalidate(struct sdp_qp *qp, struct sdp_mr *mr, void *cookie)
+{
+	struct ib_send_wr inv = sdp_qp_invalidate_wr(mr, cookie);
+
+	return ib_post_send(qp->qp, &inv, NULL);
 }
 
 int sdp_qp_post_nothing(struct sdp_qp *qp, void *cookie)

@@ -57,6 +57,7 @@ void sdp_qp_destroy(struct sdp_qp *qp);
 /**
  * sdp_qp_post_send() - post one Send
  * @qp: in RTS
+ * @mr: made valid for the peer to read before it goes; NULL: nothing is
  * @dma: mapped address of the message
  * @bytes: its length
  * @cookie: comes back in the completion's wr_id
@@ -66,8 +67,40 @@ void sdp_qp_destroy(struct sdp_qp *qp);
  * Context: any but hard interrupt; the caller's lock orders the messages.
  * Return: 0 or a negative errno.
  */
-int sdp_qp_post_send(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie,
-		     int send_flags);
+int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
+		     void *cookie, int send_flags);
+
+/* The memory of a peer, by its advert. */
+struct sdp_qp_remote {
+	u64 va;
+	u32 rkey;
+};
+
+/**
+ * sdp_qp_post_read() - post one RDMA Read
+ * @qp: in RTS
+ * @mr: to read into; valid for the time of the read.  NULL: to @dma
+ * @dma: mapped address to read to, where @mr is NULL
+ * @bytes: how many, from 1
+ * @from: where they are
+ * @cookie: comes back in the completion's wr_id
+ *
+ * Context: any but hard interrupt.
+ * Return: 0 or a negative errno.
+ */
+int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
+		     const struct sdp_qp_remote *from, void *cookie);
+
+/**
+ * sdp_qp_post_invalidate() - take a registration back
+ * @qp: in RTS; the one it was made valid on
+ * @mr: leads nowhere when this completes
+ * @cookie: comes back in the completion's wr_id
+ *
+ * Context: any but hard interrupt.
+ * Return: 0 or a negative errno.
+ */
+int sdp_qp_post_invalidate(struct sdp_qp *qp, struct sdp_mr *mr, void *cookie);
 
 /**
  * sdp_qp_post_nothing() - post an RDMA Write of no bytes

@@ -78,7 +78,7 @@ static u16 sdp_ring_alloc(struct sdp_conn *conn, struct list_head *bufs,
 	u16 n;
 
 	for (n = 0; n < count; n++) {
-		buf = sdp_buf_alloc(conn, size, GFP_KERNEL);
+		buf = sdp_buf_alloc(conn, size, false, GFP_KERNEL);
 		if (!buf)
 			break;
 		list_add_tail(&buf->node, bufs);

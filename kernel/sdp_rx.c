@@ -15,6 +15,8 @@
  * empty when armed: no event is lost.
  */
 #include <linux/sched/signal.h>
+#include "sdp_fetch.h"
+#include "sdp_offer.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
@@ -83,8 +85,8 @@ static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
 		list_move_tail(&buf->node, &conn->rx.queue);
 	}
 	conn->rx.inq += bytes;
-	spin_unlock_bh(&conn->rx.lock);
 	conn->rx.bytes += bytes;
+	spin_unlock_bh(&conn->rx.lock);
 	conn->rx.data = true;
 	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, bytes);
 }
@@ -102,8 +104,12 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 	if (!heard)
 		heard = sdp_mode_heard(&conn->tx.mode, msg);
 	if (heard > 0) {
+		if (unlikely(heard & SDP_HEARD_ADVERT))
+			sdp_fetch_heard(conn, heard & SDP_HEARD_DELIVER);
 		if (heard & SDP_HEARD_SENDSM)
 			conn->tx.ctl |= SDP_CTL_SENDSM;
+		if (unlikely(heard & SDP_HEARD_TOLD))
+			sdp_offer_told(conn, &conn->tx.mode.told);
 		if (heard & SDP_HEARD_RCVBUF) {
 			conn->rx.asks = true;
 			conn->rx.asked = msg->ext.rcvsz;
@@ -173,6 +179,10 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 			      heard & SDP_HEARD_OOB_PRES);
 	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg))
 		sdp_rx_deliver(conn, buf, &msg, heard & SDP_HEARD_OOB_PRES);
+	if (unlikely(heard & SDP_HEARD_ADVERT)) {
+		conn->rx.advert = true;
+		sdp_fetch_delivered(conn);
+	}
 	if (heard & SDP_HEARD_FIN)
 		conn->rx.fin = true;
 	if (heard & SDP_HEARD_RESET)
@@ -196,6 +206,12 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	}
 	if (data)
 		sdp_conn_data_ready(conn);
+	if (unlikely(conn->rx.advert)) {
+		conn->rx.advert = false;
+		/* A reader may take it: whoever polled, he is to know. */
+		if (wq_has_sleeper(&conn->wq))
+			wake_up(&conn->wq);
+	}
 	if (unlikely(conn->rx.urgent)) {
 		conn->rx.urgent = false;
 		sdp_conn_urgent(conn);
@@ -264,6 +280,8 @@ void sdp_rx_poll(struct sdp_conn *conn)
 		}
 		smp_mb();	/* with the mark of who failed to get it */
 	} while (test_bit(SDP_CONN_AGAIN, &conn->flags));
+	if (unlikely(sdp_fetch_is_due(conn)))
+		sdp_fetch_more(conn);
 }
 
 bool sdp_rx_look(struct sdp_conn *conn)

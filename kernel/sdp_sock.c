@@ -23,12 +23,15 @@
 #include <linux/sdp.h>
 #include "sdp_bcopy.h"
 #include "sdp_connect.h"
+#include "sdp_fetch.h"
 #include "sdp_link.h"
 #include "sdp_listen.h"
+#include "sdp_offer.h"
 #include "sdp_opt.h"
 #include "sdp_rx.h"
 #include "sdp_sock.h"
 #include "sdp_spin.h"
+#include "sdp_take.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 
@@ -122,15 +125,116 @@ static int sdp_sock_wait_memory(struct sock *sk, long *timeo)
 	return 0;
 }
 
+/* How long a peer may take to answer a cancel: it has its reads to finish, and
+ * may be slow; less if the caller is being killed.
+ */
+enum { SDP_SOCK_CANCEL = 20 * HZ, SDP_SOCK_KILLED = 5 * HZ };
+
+/* Sleep while memory is lent.  0: look again; or why it is to be taken back. */
+static int sdp_sock_sleep_lent(struct sock *sk, struct sdp_conn *conn,
+			       wait_queue_entry_t *wait, long *timeo)
+{
+	u32 patience = msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
+	long nap, left;
+
+	nap = READ_ONCE(conn->tx.lent_at) + patience - jiffies;
+	nap = min(nap, *timeo);
+	if (nap <= 0)
+		return *timeo ? -ETIME : -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	release_sock(sk);
+	left = sdp_spin_sleep(conn, wait, nap, sdp_sock_busy_poll(sk));
+	lock_sock(sk);
+	if (*timeo != MAX_SCHEDULE_TIMEOUT)
+		*timeo -= nap - left;
+	return 0;
+}
+
+/*
+ * Wait until nothing is lent any more: memory that a device may touch is not the
+ * caller's, whatever he has heard or would like to do.  Bytes that the peer has.
+ */
+static size_t sdp_sock_take_back(struct sock *sk, struct sdp_conn *conn,
+				 wait_queue_entry_t *wait)
+{
+	unsigned long limit;
+	size_t sent = 0;
+
+	sdp_offer_cancel(conn);
+	sdp_tx_run(conn);
+	for (;;) {
+		sdp_rx_poll(conn);
+		sent += sdp_offer_reap(conn);
+		if (!sdp_offer_is_out(conn))
+			return sent;
+		/* A peer that does not answer has it until there is no queue
+		 * pair to read it by.
+		 */
+		limit = fatal_signal_pending(current) ? SDP_SOCK_KILLED :
+							SDP_SOCK_CANCEL;
+		if (READ_ONCE(conn->tx.mode.src.out.n) &&
+		    time_after(jiffies, READ_ONCE(conn->tx.lent_at) + limit) &&
+		    !READ_ONCE(conn->tx.err))
+			sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");
+		release_sock(sk);
+		wait_woken(wait, TASK_UNINTERRUPTIBLE, HZ);
+		lock_sock(sk);
+	}
+}
+
+/*
+ * Send by lending the memory: returns when nothing of it is lent any more, with
+ * the bytes that the peer has.  The iterator stands behind them.
+ */
+static size_t sdp_sock_lend(struct sock *sk, struct sdp_conn *conn,
+			    struct iov_iter *iter, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct iov_iter ahead = *iter;
+	bool stop = false;
+	size_t sent = 0;
+	ssize_t n;
+
+	if (!sdp_offer_begin(conn))
+		return 0;
+	add_wait_queue(&conn->wq, &wait);
+	for (;;) {
+		sdp_rx_poll(conn);
+		sent += sdp_offer_reap(conn);
+		stop = stop || READ_ONCE(conn->tx.withdrawn);
+		n = 1;
+		while (!stop && n > 0 && iov_iter_count(&ahead)) {
+			n = sdp_offer_more(conn, sk_page_frag(sk), &ahead);
+			stop = n < 0;
+			sdp_tx_run(conn);
+		}
+		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead)))
+			break;
+		if (sdp_sock_cannot_send(sk, conn) ||
+		    sdp_sock_sleep_lent(sk, conn, &wait, timeo)) {
+			sent += sdp_sock_take_back(sk, conn, &wait);
+			break;
+		}
+	}
+	remove_wait_queue(&conn->wq, &wait);
+	sdp_offer_end(conn);
+	iov_iter_advance(iter, sent);
+	return sent;
+}
+
 /* How often the queue is pushed while a long send is being copied. */
 enum { SDP_SOCK_PUSH_EVERY = 4 };
 
 static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
-			 struct sdp_conn *conn, struct msghdr *msg, int flags)
+			 struct sdp_conn *conn, struct msghdr *msg, int flags,
+			 bool *copied)
 {
 	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
 	u8 delay = sdp_link_delay(sk, flags);
 	size_t len = msg_data_left(msg);
+	bool lend = timeo && !(flags & MSG_OOB) &&
+		    sdp_offer_pays(conn, &msg->msg_iter);
 	size_t done = 0;
 	int queued = 0;
 	ssize_t n = 0;
@@ -145,10 +249,17 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			err = -EPIPE;
 			break;
 		}
+		if (lend) {
+			lend = false;	/* what is left goes by copy */
+			done += sdp_sock_lend(sk, conn, &msg->msg_iter,
+					      &timeo);
+			continue;
+		}
 		n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
 				   flags & MSG_OOB, sk->sk_allocation);
 		if (n > 0) {
 			done += n;
+			*copied = true;
 			if (++queued % SDP_SOCK_PUSH_EVERY == 0)
 				sdp_tx_run(conn);
 			continue;
@@ -172,6 +283,33 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 	if (err == -EPIPE)
 		sdp_link_failed(conn, ssk);	/* its error goes first */
 	return sk_stream_error(sk, flags, err);
+}
+
+/*
+ * MSG_ZEROCOPY: the error queue tells when the memory is the caller's again, and
+ * whether it was copied in the end.  That is when the call returns, since what
+ * was lent is back by then; who does not want to wait for it is copied.
+ */
+static int sdp_sock_send_notified(struct sock *sk, struct sdp_sk *ssk,
+				  struct sdp_conn *conn, struct msghdr *msg,
+				  int flags)
+{
+	struct ubuf_info *uarg;
+	bool copied = false;
+	int n;
+
+	uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
+	if (!uarg)
+		return -ENOBUFS;
+	n = sdp_sock_send(sk, ssk, conn, msg, flags, &copied);
+	if (n <= 0) {
+		net_zcopy_put_abort(uarg, true);
+		return n;
+	}
+	if (copied)
+		uarg_to_msgzc(uarg)->zerocopy = 0;
+	net_zcopy_put(uarg);
+	return n;
 }
 
 /* A reference to the connection if SDP carries the stream.  Locked on return
@@ -202,6 +340,8 @@ static void sdp_sock_end(struct sdp_conn *conn)
 	if (READ_ONCE(conn->flags) & (BIT(SDP_CONN_FIRED_RECV) |
 				      BIT(SDP_CONN_FIRED_SEND)))
 		sdp_rx_poll(conn);
+	if (unlikely(sdp_fetch_is_due(conn)))
+		sdp_fetch_more(conn);
 	sdp_conn_leave(conn);
 	sdp_conn_put(conn);
 }
@@ -212,6 +352,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	int flags = msg->msg_flags;
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
+	bool copied;
 	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
@@ -220,12 +361,13 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		conn = sdp_sock_begin(sk, ssk, sock_sndtimeo(sk, flags &
 							     MSG_DONTWAIT),
 				      &err);
-		if (conn && (flags & MSG_FASTOPEN ||
-			     (flags & MSG_ZEROCOPY &&
-			      sock_flag(sk, SOCK_ZEROCOPY))))
+		if (conn && flags & MSG_FASTOPEN)
 			err = -EOPNOTSUPP;
+		else if (conn && flags & MSG_ZEROCOPY && len &&
+			 sock_flag(sk, SOCK_ZEROCOPY) && !msg->msg_ubuf)
+			err = sdp_sock_send_notified(sk, ssk, conn, msg, flags);
 		else if (conn)
-			err = sdp_sock_send(sk, ssk, conn, msg, flags);
+			err = sdp_sock_send(sk, ssk, conn, msg, flags, &copied);
 		release_sock(sk);
 		if (conn)
 			sdp_sock_end(conn);
@@ -297,6 +439,51 @@ static int sdp_sock_at_mark(struct sock *sk, struct sdp_conn *conn,
 	return 0;
 }
 
+/*
+ * Have what is offered read to where it is wanted: returns when none of it is
+ * being read any more, with the bytes, or 0, or why there are none.  The
+ * iterator stands behind them.
+ *
+ * What was begun is waited for whatever comes: memory that a device may write is
+ * not the caller's.  It takes a round trip, or until the device gives up.
+ */
+static ssize_t sdp_sock_take(struct sock *sk, struct sdp_conn *conn,
+			     struct iov_iter *iter, size_t len)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct iov_iter ahead = *iter;
+	size_t left = len, taken = 0;
+	ssize_t n, err = 0;
+
+	if (!sdp_take_begin(conn))
+		return 0;
+	add_wait_queue(&conn->wq, &wait);
+	for (;;) {
+		taken += sdp_take_reap(conn);
+		do {
+			n = signal_pending(current) ? -EINTR :
+			    sdp_take_more(conn, &ahead, left);
+			if (n > 0) {
+				left -= n;
+				sdp_tx_run(conn);
+			} else if (n < 0) {
+				err = n;
+				left = 0;
+			}
+		} while (n > 0 && left);
+		if (!sdp_take_is_out(conn))
+			break;
+		release_sock(sk);
+		wait_woken(&wait, TASK_UNINTERRUPTIBLE, HZ);
+		lock_sock(sk);
+		sdp_rx_poll(conn);
+	}
+	remove_wait_queue(&conn->wq, &wait);
+	sdp_take_end(conn);
+	iov_iter_advance(iter, taken);
+	return taken ?: err;
+}
+
 static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 			     struct sdp_conn *conn, struct msghdr *msg,
 			     size_t len, int flags)
@@ -308,6 +495,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 	bool waiting = false;
 	size_t done = 0;
 	u32 holes = 0;
+	bool take;
 	u32 seen;
 	ssize_t n;
 	int err = 0;
@@ -317,6 +505,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 	else if (flags & MSG_TRUNC)
 		how |= SDP_BCOPY_DISCARD;
 	sdp_sock_limits(sk, conn);
+	take = sdp_take_wants(conn, &msg->msg_iter, timeo && !how ? len : 0);
 	do {
 		how &= ~SDP_BCOPY_PAST;
 		if (sdp_urg_any(conn) && len) {
@@ -339,6 +528,21 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 			sdp_rx_poll(conn);
 		if (READ_ONCE(conn->rx.inq) > seen)
 			continue;
+		if (unlikely(take)) {
+			n = sdp_sock_take(sk, conn, &msg->msg_iter, len - done);
+			if (n > 0) {
+				done += n;
+				continue;
+			}
+			if (n < 0) {
+				/* It is fetched then; copying will say why, if
+				 * that cannot be either.
+				 */
+				sdp_take_wanted(conn, false);
+				take = false;
+				continue;
+			}
+		}
 		if (done >= target)
 			break;
 		err = sdp_sock_nothing(sk, ssk, conn, seen, done);
@@ -357,6 +561,8 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 		}
 		err = sdp_sock_sleep(sk, conn, &wait, &timeo);
 	} while (!err);
+	if (take)
+		sdp_take_wanted(conn, true);
 	if (waiting)
 		remove_wait_queue(&conn->wq, &wait);
 	return done ?: err;
@@ -505,6 +711,8 @@ static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
 	if (!conn)
 		return EPOLLHUP;
 	sdp_link_sync_alive(sk, conn);
+	/* Readable is what a read would have, so it must not wait for one. */
+	WRITE_ONCE(conn->rx.lazy, false);
 	mask = sdp_sock_ready(sk, ssk, conn);
 	if (!(mask & wanted & (EPOLLIN | EPOLLRDNORM))) {
 		sdp_rx_poll(conn);
@@ -689,6 +897,7 @@ static void sdp_sock_close(struct sock *sk, struct sdp_sk *ssk)
 	sdp_conn_get(conn);
 	sdp_rx_poll(conn);
 	orderly = ssk->mode == SDP_SK_CONNECTED && !READ_ONCE(conn->rx.inq) &&
+		  !sdp_fetch_is_behind(conn) &&
 		  !(linger && !sk->sk_lingertime);
 	sdp_conn_enter(conn);
 	sdp_connect_abort(sk, ssk, orderly);

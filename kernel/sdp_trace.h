@@ -86,6 +86,26 @@ TRACE_EVENT(sdp_send_done,
 		  sdp_show_mid(__entry->mid), __entry->mseq, __entry->status)
 );
 
+/* An RDMA Read is handed to the transport: to the reader's own memory? */
+TRACE_EVENT(sdp_read,
+	TP_PROTO(u32 id, u32 bytes, u32 rkey, bool direct),
+	TP_ARGS(id, bytes, rkey, direct),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, bytes)
+		__field(u32, rkey)
+		__field(bool, direct)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		__entry->rkey = rkey;
+		__entry->direct = direct;
+	),
+	TP_printk("conn=%u bytes=%u rkey=%08x%s", __entry->id, __entry->bytes,
+		  __entry->rkey, __entry->direct ? " direct" : "")
+);
+
 /* A receive completed; status is an enum ib_wc_status for verbs. */
 TRACE_EVENT(sdp_recv_done,
 	TP_PROTO(u32 id, u32 bytes, int status),

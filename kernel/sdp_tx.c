@@ -20,6 +20,10 @@
  * reaped when the next message is posted.  The last message of a burst is signalled, and some
  * in a long one; a completion retires all messages before it.
  *
+ * RDMA Reads and the requests that take registrations back go the same way, and
+ * complete in their turn: what was read is handed to the reader here, before the
+ * peer can be told of it, so nothing that it sends then can overtake it.
+ *
  * Who owns a message: the caller while he fills it; tx.queue; tx.posted and
  * the device; then it is freed.
  */
@@ -37,11 +41,13 @@ enum {
 	SDP_TX_STARVED		= 10 * HZ,	/* without credits, then ask */
 };
 
-void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
+/* Behind what is queued; the message is gone if the connection is. */
+static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	u32 charge = SDP_LEN_BSDH + msg->payload - msg->charged;
+	u32 charge = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload -
+		     msg->charged;
 
-	spin_lock_bh(&conn->tx.lock);
+	lockdep_assert_held(&conn->tx.lock);
 	if (!conn->tx.outstanding) {
 		conn->tx.progress = jiffies;
 		if (unlikely(conn->tx.user_timeout && !conn->tx.dead))
@@ -49,7 +55,6 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 	if (conn->tx.dead) {
 		conn->tx.outstanding -= msg->charged;
-		spin_unlock_bh(&conn->tx.lock);
 		sdp_msg_free(conn, msg);
 		return;
 	}
@@ -58,7 +63,30 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	sdp_mem_add(charge);
 	list_add_tail(&msg->node, &conn->tx.queue);
 	conn->tx.oob += msg->urgent;
+}
+
+void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	spin_lock_bh(&conn->tx.lock);
+	sdp_tx_enqueue(conn, msg);
 	spin_unlock_bh(&conn->tx.lock);
+}
+
+bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	bool queued = false;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.withdrawn && !conn->tx.fin_queued && !conn->tx.err) {
+		list_add_tail(&msg->loan->node, &conn->tx.loans);
+		/* Without a connection it is free, and to be reaped. */
+		queued = true;
+		sdp_tx_enqueue(conn, msg);
+	} else {
+		sdp_msg_free(conn, msg);
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return queued;
 }
 
 struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
@@ -82,12 +110,36 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 	return msg;
 }
 
+/* Of those whose completion is awaited there is an event. */
+static bool sdp_tx_is_watched(const struct sdp_msg *msg)
+{
+	return msg->op == SDP_OP_READ || msg->op == SDP_OP_TAKE_BACK;
+}
+
+static void sdp_tx_hand_over(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	int err;
+
+	if (msg->signalled) {
+		conn->tx.unsignalled = 0;
+		conn->tx.unsignalled_bytes = 0;
+	}
+	list_add_tail(&msg->node, &conn->tx.posted);
+	conn->tx.inflight += msg->slots;
+	conn->tx.watched_ops += sdp_tx_is_watched(msg);
+	err = conn->xp->post(conn, msg);
+	if (err) {
+		/* The sequence number is used: nothing may follow. */
+		trace_sdp_fail(conn->id, err, "post");
+		conn->tx.broken = true;
+		conn->tx.done |= SDP_TX_DONE_LOST;
+	}
+}
+
 /* Write the header and post; a credit is known to be there. */
 static void sdp_tx_post(struct sdp_conn *conn, struct sdp_msg *msg,
 			struct sdp_wire_msg *hdr, bool signalled)
 {
-	int err;
-
 	lockdep_assert_held(&conn->tx.lock);
 	hdr->mid = msg->mid;
 	/* Whatever goes first announces it, and each is announced once. */
@@ -101,19 +153,16 @@ static void sdp_tx_post(struct sdp_conn *conn, struct sdp_msg *msg,
 	}
 	hdr->len = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload;
 	sdp_flow_take(&conn->tx.flow, hdr);
+	if (unlikely(conn->tx.mode.snk.cancelled))
+		sdp_flow_hold_ack(hdr, sdp_snk_ack(&conn->tx.mode.snk,
+						   hdr->mseq_ack));
 	sdp_wire_put(msg->addr, hdr);
 	msg->mseq = hdr->mseq;
 	msg->bytes = hdr->len;
-	conn->tx.unsignalled++;
+	conn->tx.unsignalled += msg->slots;
 	conn->tx.unsignalled_bytes += hdr->len;
 	msg->signalled = signalled || conn->tx.unsignalled >= SDP_TX_BURST ||
 			 conn->tx.unsignalled_bytes >= SDP_TX_BURST_BYTES;
-	if (msg->signalled) {
-		conn->tx.unsignalled = 0;
-		conn->tx.unsignalled_bytes = 0;
-	}
-	list_add_tail(&msg->node, &conn->tx.posted);
-	conn->tx.inflight++;
 	conn->tx.inflight_bytes += msg->charged;
 	conn->tx.bytes += msg->payload;
 	conn->tx.msgs++;
@@ -122,13 +171,7 @@ static void sdp_tx_post(struct sdp_conn *conn, struct sdp_msg *msg,
 		sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->payload);
 	trace_sdp_post(conn->id, hdr->mid, hdr->flags, hdr->bufs, hdr->len,
 		       hdr->mseq, hdr->mseq_ack);
-	err = conn->xp->post(conn, msg);
-	if (err) {
-		/* The sequence number is used: nothing may follow. */
-		trace_sdp_fail(conn->id, err, "post");
-		conn->tx.broken = true;
-		conn->tx.done |= SDP_TX_DONE_LOST;
-	}
+	sdp_tx_hand_over(conn, msg);
 }
 
 static bool sdp_tx_may(struct sdp_conn *conn, u8 mid,
@@ -148,65 +191,118 @@ static struct sdp_msg *sdp_tx_control(struct sdp_conn *conn, u8 mid)
 				       node);
 	if (msg) {
 		list_del_init(&msg->node);
+		msg->op = SDP_OP_SEND;
 		msg->mid = mid;
-		msg->keepalive = false;
 		msg->payload = 0;
 		msg->charged = 0;
 	}
 	return msg;
 }
 
-/* One control message, the most urgent first; false if none went. */
-static bool sdp_tx_push_control(struct sdp_conn *conn)
-{
-	static const struct {
-		u8 bit;
-		u8 mid;
-	} kinds[] = {
-		{ SDP_CTL_ABORT,	SDP_MID_ABORT_CONN },
-		{ SDP_CTL_SENDSM,	SDP_MID_SEND_SM },
-		{ SDP_CTL_RCVBUF_ACK,	SDP_MID_CH_RCV_BUF_ACK },
-		{ SDP_CTL_SUSP_ACK,	SDP_MID_SUSP_COMM_ACK },
-		{ SDP_CTL_RCVBUF,	SDP_MID_CH_RCV_BUF },
-	};
-	struct sdp_wire_msg hdr = {};
-	struct sdp_msg *msg;
-	int i;
+static const struct {
+	u8 bit;
+	u8 mid;
+} sdp_tx_kinds[] = {
+	{ SDP_CTL_ABORT,	SDP_MID_ABORT_CONN },
+	{ SDP_CTL_RD_COMPL,	SDP_MID_RDMA_RD_COMPL },
+	{ SDP_CTL_SENDSM,	SDP_MID_SEND_SM },
+	{ SDP_CTL_SRC_CANCEL,	SDP_MID_SRC_AVAIL_CANCEL },
+	{ SDP_CTL_RCVBUF_ACK,	SDP_MID_CH_RCV_BUF_ACK },
+	{ SDP_CTL_SUSP_ACK,	SDP_MID_SUSP_COMM_ACK },
+	{ SDP_CTL_RCVBUF,	SDP_MID_CH_RCV_BUF },
+};
 
-	/* What it was to refuse may have been taken back meanwhile. */
-	if (!sdp_snk_may_refuse(&conn->tx.mode.snk))
-		conn->tx.ctl &= ~SDP_CTL_SENDSM;
-	if (!conn->tx.ctl)
-		return false;
-	for (i = 0; !(conn->tx.ctl & kinds[i].bit); i++)
-		;
-	if (!sdp_tx_may(conn, kinds[i].mid, SDP_FLOW_CONTROL))
-		return false;
-	msg = sdp_tx_control(conn, kinds[i].mid);
-	if (!msg)
-		return false;
-	conn->tx.ctl &= ~kinds[i].bit;
-	switch (kinds[i].bit) {
+/* What is due of the control messages wanted: some have become needless. */
+static u8 sdp_tx_due(struct sdp_conn *conn)
+{
+	const struct sdp_mode *mode = &conn->tx.mode;
+	u8 due = conn->tx.ctl;
+
+	/* One for all that was read at a time. */
+	if (due & SDP_CTL_RD_COMPL && !sdp_snk_owes_compl(&mode->snk))
+		due &= ~SDP_CTL_RD_COMPL;
+	if (due & SDP_CTL_SENDSM && !sdp_snk_may_refuse(&mode->snk))
+		due &= ~SDP_CTL_SENDSM;
+	if (due & SDP_CTL_SRC_CANCEL && !sdp_src_may_cancel(&mode->src))
+		due &= ~SDP_CTL_SRC_CANCEL;
+	conn->tx.ctl = due;
+	return due;
+}
+
+/* The rest of what a control message says. */
+static void sdp_tx_fill_control(struct sdp_conn *conn, u8 bit,
+				struct sdp_wire_msg *hdr)
+{
+	switch (bit) {
 	case SDP_CTL_ABORT:
 		conn->tx.abort_posted = true;
 		break;
+	case SDP_CTL_RD_COMPL:
+		hdr->ext.bytes = sdp_snk_owes_compl(&conn->tx.mode.snk);
+		/* We are one that would like several at a time. */
+		hdr->flags |= SDP_FLAG_REQ_PIPE;
+		break;
 	case SDP_CTL_RCVBUF_ACK:
-		hdr.ext.rcvsz = conn->rx.shrink ?: conn->rcv_size;
+		hdr->ext.rcvsz = conn->rx.shrink ?: conn->rcv_size;
 		break;
 	case SDP_CTL_RCVBUF:
-		hdr.ext.rcvsz = conn->tx.ask;
+		hdr->ext.rcvsz = conn->tx.ask;
 		sdp_mode_rcvbuf_posted(&conn->tx.mode);
 		break;
 	}
-	sdp_tx_post(conn, msg, &hdr, true);
-	if (kinds[i].bit == SDP_CTL_SENDSM) {
-		sdp_snk_refused(&conn->tx.mode.snk, msg->mseq);
+}
+
+/* What follows from its being posted. */
+static void sdp_tx_control_posted(struct sdp_conn *conn, u8 bit, u32 mseq)
+{
+	struct sdp_mode *mode = &conn->tx.mode;
+
+	switch (bit) {
+	case SDP_CTL_RD_COMPL:
+		sdp_snk_told_read(&mode->snk);
+		/* For the next advert, or after a cancel. */
+		conn->tx.ctl |= SDP_CTL_RD_COMPL | SDP_CTL_SENDSM;
+		break;
+	case SDP_CTL_SENDSM:
+		sdp_snk_refused(&mode->snk, mseq);
 		sdp_count(conn->sn, SDP_CNT_SENDSM, 1);
-	}
-	if (kinds[i].bit == SDP_CTL_RCVBUF_ACK && conn->rx.shrink) {
+		break;
+	case SDP_CTL_SRC_CANCEL:
+		sdp_src_cancelled(&mode->src);
+		sdp_count(conn->sn, SDP_CNT_OFFERS_CANCELLED, 1);
+		break;
+	case SDP_CTL_RCVBUF_ACK:
+		if (!conn->rx.shrink)
+			break;
 		conn->rx.shrink_told = true;
-		conn->rx.shrink_mseq = msg->mseq;
+		conn->rx.shrink_mseq = mseq;
+		break;
 	}
+}
+
+/* One control message, the most urgent first; false if none went. */
+static bool sdp_tx_push_control(struct sdp_conn *conn)
+{
+	struct sdp_wire_msg hdr = {};
+	u8 due = sdp_tx_due(conn);
+	struct sdp_msg *msg;
+	u8 bit;
+	int i;
+
+	if (!due)
+		return false;
+	for (i = 0; !(due & sdp_tx_kinds[i].bit); i++)
+		;
+	bit = sdp_tx_kinds[i].bit;
+	if (!sdp_tx_may(conn, sdp_tx_kinds[i].mid, SDP_FLOW_CONTROL))
+		return false;
+	msg = sdp_tx_control(conn, sdp_tx_kinds[i].mid);
+	if (!msg)
+		return false;
+	conn->tx.ctl &= ~bit;
+	sdp_tx_fill_control(conn, bit, &hdr);
+	sdp_tx_post(conn, msg, &hdr, true);
+	sdp_tx_control_posted(conn, bit, msg->mseq);
 	return true;
 }
 
@@ -379,13 +475,65 @@ static void sdp_tx_watch(struct sdp_conn *conn)
 	sdp_conn_check_later(conn, timed ? 0 : SDP_TX_STARVED);
 }
 
+static bool sdp_tx_push_empty(struct sdp_conn *conn, u8 mid,
+			      enum sdp_flow_class class);
+
+/* A SrcAvail that has nothing inline is for pipelined mode: lead us there. */
+static bool sdp_tx_needs_pipeline(const struct sdp_conn *conn,
+				  const struct sdp_msg *msg)
+{
+	return !msg->payload && conn->tx.mode.src.mode == SDP_MODE_COMBINED;
+}
+
+/* May what comes next of the stream be posted as it is? (4.1 to 4.4) */
+static bool sdp_tx_may_follow(const struct sdp_conn *conn,
+			      const struct sdp_msg *msg)
+{
+	const struct sdp_src *src = &conn->tx.mode.src;
+
+	if (likely(!msg->loan))
+		return sdp_src_may_copy(src);
+	if (sdp_tx_needs_pipeline(conn, msg))
+		return sdp_src_may_change(src, SDP_MODE_PIPELINED);
+	return sdp_src_may_offer(src);
+}
+
+/* What it offers is the peer's to read from now on. */
+static void sdp_tx_fill_offer(struct sdp_conn *conn, struct sdp_msg *msg,
+			      struct sdp_wire_msg *hdr)
+{
+	struct sdp_loan *loan = msg->loan;
+
+	hdr->ext.avail.len = loan->span.bytes;
+	hdr->ext.avail.rkey = loan->span.key;
+	hdr->ext.avail.va = loan->span.va;
+	loan->state = SDP_LOAN_OUT;
+	loan->moved = msg->payload;
+	loan->msg = NULL;
+}
+
+static void sdp_tx_stream_posted(struct sdp_conn *conn,
+				 const struct sdp_msg *msg)
+{
+	struct sdp_src *src = &conn->tx.mode.src;
+
+	if (likely(!msg->loan)) {
+		sdp_src_copied(src);
+		return;
+	}
+	sdp_src_offered(src, msg->mseq, msg->loan->span.bytes - msg->payload,
+			msg->payload);
+	conn->tx.lent_at = jiffies;
+	sdp_count(conn->sn, SDP_CNT_OFFERS, 1);
+}
+
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
 	struct sdp_msg *msg;
 
 	msg = list_first_entry(&conn->tx.queue, struct sdp_msg, node);
-	if (sdp_tx_hold(conn, msg))
+	if (sdp_tx_hold(conn, msg) || !sdp_tx_may_follow(conn, msg))
 		return false;
 	if (!sdp_tx_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {
 		if (!conn->tx.waiting)
@@ -397,9 +545,16 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	conn->tx.waiting = false;
 	if (unlikely(conn->tx.flush))
 		conn->tx.flush--;
+	if (unlikely(msg->loan)) {
+		if (sdp_tx_needs_pipeline(conn, msg))
+			return sdp_tx_push_empty(conn, SDP_MID_MODE_CHANGE,
+						 SDP_FLOW_CONTROL);
+		sdp_tx_fill_offer(conn, msg, &hdr);
+	}
 	list_del_init(&msg->node);
 	sdp_tx_post(conn, msg, &hdr, !msg->full ||
 		    (!msg->more && list_empty(&conn->tx.queue)));
+	sdp_tx_stream_posted(conn, msg);
 	if (!msg->full) {
 		conn->tx.small_out = true;
 		conn->tx.small_mseq = msg->mseq;
@@ -418,11 +573,21 @@ static bool sdp_tx_push_empty(struct sdp_conn *conn, u8 mid,
 	msg = sdp_tx_control(conn, mid);
 	if (!msg)
 		return false;
-	if (mid == SDP_MID_DISCONN)
+	switch (mid) {
+	case SDP_MID_DISCONN:
 		conn->tx.fin_posted = true;
-	else
+		sdp_src_fin(&conn->tx.mode.src);
+		break;
+	case SDP_MID_MODE_CHANGE:
+		hdr.ext.mode = SDP_MODE_PIPELINED << 4;
+		break;
+	default:
 		sdp_count(conn->sn, SDP_CNT_CREDIT_UPDATES, 1);
+	}
 	sdp_tx_post(conn, msg, &hdr, true);
+	if (mid == SDP_MID_MODE_CHANGE)
+		sdp_src_changed(&conn->tx.mode.src, SDP_MODE_PIPELINED,
+				msg->mseq);
 	return true;
 }
 
@@ -430,25 +595,64 @@ static bool sdp_tx_push_empty(struct sdp_conn *conn, u8 mid,
 static bool sdp_tx_push_keepalive(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg = sdp_tx_control(conn, SDP_MID_DATA);
-	int err;
 
 	if (!msg)
 		return false;
 	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
 	conn->tx.keepalive = true;
-	msg->keepalive = true;
+	msg->op = SDP_OP_NOTHING;
 	msg->signalled = true;
-	list_add_tail(&msg->node, &conn->tx.posted);
-	conn->tx.inflight++;
-	conn->tx.unsignalled = 0;
-	conn->tx.unsignalled_bytes = 0;
 	sdp_count(conn->sn, SDP_CNT_KEEPALIVES, 1);
-	err = conn->xp->keepalive(conn, msg);
-	if (err) {
-		trace_sdp_fail(conn->id, err, "keepalive");
-		conn->tx.broken = true;
-		conn->tx.done |= SDP_TX_DONE_LOST;
-	}
+	sdp_tx_hand_over(conn, msg);
+	return true;
+}
+
+/* Have the device forget a registration whose memory is ours again. */
+static bool sdp_tx_push_back(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg;
+
+	msg = list_first_entry(&conn->tx.back, struct sdp_msg, node);
+	list_del_init(&msg->node);
+	msg->signalled = true;
+	sdp_tx_hand_over(conn, msg);
+	return true;
+}
+
+bool sdp_tx_may_take(const struct sdp_conn *conn, const struct sdp_loan *loan)
+{
+	const struct sdp_advert *from = sdp_snk_may_read(&conn->tx.mode.snk);
+
+	return from && from->mseq == loan->op.mseq &&
+	       from->left >= loan->span.bytes;
+}
+
+/* Read what the peer offers to where it is wanted. */
+static bool sdp_tx_push_read(struct sdp_conn *conn)
+{
+	struct sdp_snk *snk = &conn->tx.mode.snk;
+	const struct sdp_advert *from;
+	struct sdp_msg *msg;
+	u32 room;
+
+	from = sdp_snk_may_read(snk);
+	if (!from || conn->tx.hold_reads)
+		return false;
+	msg = list_first_entry(&conn->tx.reads, struct sdp_msg, node);
+	room = msg->loan ? msg->loan->span.bytes : msg->buf->size;
+	if (msg->loan && !sdp_tx_may_take(conn, msg->loan))
+		return false;
+	msg->bytes = min(room, from->left);
+	msg->va = from->va;
+	msg->rkey = from->rkey;
+	msg->signalled = true;
+	list_del_init(&msg->node);
+	if (msg->loan)
+		msg->loan->state = SDP_LOAN_OUT;
+	sdp_snk_reads(snk, msg->bytes);
+	sdp_count(conn->sn, SDP_CNT_RDMA_READS, 1);
+	trace_sdp_read(conn->id, msg->bytes, from->rkey, !!msg->loan);
+	sdp_tx_hand_over(conn, msg);
 	return true;
 }
 
@@ -461,10 +665,15 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 		return sdp_tx_push_keepalive(conn);
 	if (conn->tx.ctl && sdp_tx_push_control(conn))
 		return true;
+	if (unlikely(!list_empty(&conn->tx.back)))
+		return sdp_tx_push_back(conn);
+	if (unlikely(!list_empty(&conn->tx.reads)) && sdp_tx_push_read(conn))
+		return true;
 	if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
-	} else if (conn->tx.fin_queued && !conn->tx.fin_posted) {
+	} else if (conn->tx.fin_queued && !conn->tx.fin_posted &&
+		   sdp_src_may_copy(&conn->tx.mode.src)) {
 		if (sdp_tx_push_empty(conn, SDP_MID_DISCONN, SDP_FLOW_CONTROL))
 			return true;
 	}
@@ -490,7 +699,7 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 	if (!conn->tx.inflight)
 		return false;
 	return conn->tx.want_space || conn->tx.held || conn->tx.keepalive ||
-	       conn->tx.fin_posted ||
+	       conn->tx.fin_posted || conn->tx.watched_ops ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
 	       conn->tx.inflight >= conn->tx.sq_size ||
@@ -517,7 +726,8 @@ static void sdp_tx_check(struct sdp_conn *conn)
 	if (shrink)
 		next = shrink;
 	conn->tx.watched = conn->tx.waiting;
-	if (conn->tx.user_timeout && conn->tx.outstanding) {
+	if (conn->tx.user_timeout &&
+	    (conn->tx.outstanding || !list_empty(&conn->tx.loans))) {
 		due = conn->tx.progress + conn->tx.user_timeout;
 		if (time_after_eq(now, due)) {
 			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
@@ -600,6 +810,10 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 	}
 	if (done & SDP_TX_DONE_SPACE)
 		sdp_conn_write_space(conn);
+	if (done & SDP_TX_DONE_READ)
+		sdp_conn_data_ready(conn);
+	else if (done & SDP_TX_DONE_LOAN && wq_has_sleeper(&conn->wq))
+		wake_up(&conn->wq);
 }
 
 static u8 sdp_tx_take_done(struct sdp_conn *conn)
@@ -682,13 +896,52 @@ bool sdp_tx_want_space(struct sdp_conn *conn)
 	return room;
 }
 
+/* Bytes that an RDMA Read has brought are the stream's next. */
+static void sdp_tx_read_done(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_buf *buf = msg->buf;
+
+	sdp_snk_read(&conn->tx.mode.snk, msg->bytes);
+	conn->tx.ctl |= SDP_CTL_RD_COMPL;
+	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, msg->bytes);
+	spin_lock(&conn->rx.lock);
+	conn->rx.bytes += msg->bytes;
+	if (buf) {
+		buf->off = 0;
+		buf->left = msg->bytes;
+		buf->mark = 0;
+		list_add_tail(&buf->node, &conn->rx.queue);
+		conn->rx.inq += msg->bytes;
+		msg->buf = NULL;
+	} else {
+		conn->rx.read += msg->bytes;
+	}
+	spin_unlock(&conn->rx.lock);
+	if (buf) {
+		conn->tx.done |= SDP_TX_DONE_READ;
+		conn->tx.fetched_bytes += msg->bytes;
+		sdp_count(conn->sn, SDP_CNT_FETCHED, msg->bytes);
+	} else {
+		msg->loan->moved = msg->bytes;
+		conn->tx.taken_bytes += msg->bytes;
+		sdp_count(conn->sn, SDP_CNT_TAKEN, msg->bytes);
+	}
+}
+
 static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	list_del_init(&msg->node);
-	conn->tx.inflight--;
+	conn->tx.inflight -= msg->slots;
+	if (unlikely(sdp_tx_is_watched(msg))) {
+		conn->tx.watched_ops--;
+		if (msg->op == SDP_OP_READ)
+			sdp_tx_read_done(conn, msg);
+		if (msg->loan)
+			conn->tx.done |= SDP_TX_DONE_LOAN;
+	}
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
-	if (msg->keepalive) {
+	if (msg->op == SDP_OP_NOTHING) {
 		bool other = conn->tx.user_timeout || conn->tx.grown;
 		u32 idle = sdp_tx_idle(conn);
 
@@ -700,10 +953,13 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 			conn->tx.watched = false;
 	} else {
 		conn->tx.progress = jiffies;
-		if (conn->tx.small_out && msg->mseq == conn->tx.small_mseq)
+		if (conn->tx.small_out && msg->op == SDP_OP_SEND &&
+		    msg->mseq == conn->tx.small_mseq)
 			conn->tx.small_out = false;
 	}
-	if (msg->mid == SDP_MID_DISCONN)
+	if (msg->op != SDP_OP_SEND)
+		;
+	else if (msg->mid == SDP_MID_DISCONN)
 		conn->tx.done |= SDP_TX_DONE_FIN;
 	else if (msg->mid == SDP_MID_ABORT_CONN)
 		conn->tx.done |= SDP_TX_DONE_ABORT;
@@ -736,23 +992,62 @@ void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)
 	} while (!last);
 }
 
+/* What a caller has on loan he leaves on the list until it is free. */
+static bool sdp_tx_hold_back(struct list_head *loans)
+{
+	struct sdp_loan *loan;
+
+	list_for_each_entry(loan, loans, node)
+		loan->state = SDP_LOAN_BACK;
+	return !list_empty(loans);
+}
+
+/*
+ * The device's part goes now, as no queue pair leads to it.  The callers may be
+ * kept by a page that does not come, and a device that is removed does not wait
+ * for that.  What they put behind meanwhile stays for as long as what is first.
+ */
+static void sdp_tx_unlend(struct sdp_conn *conn, struct list_head *loans)
+{
+	struct sdp_loan *loan;
+
+	list_for_each_entry(loan, loans, node)
+		if (loan->span.mr)
+			conn->xp->unlend(conn, &loan->span);
+	spin_lock_bh(&conn->tx.lock);
+	list_for_each_entry(loan, loans, node)
+		loan->state = SDP_LOAN_FREE;
+	spin_unlock_bh(&conn->tx.lock);
+}
+
 void sdp_tx_drop(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg, *next;
+	bool loans, takes;
 	LIST_HEAD(drop);
 
 	sdp_conn_uncork_never(conn);
 	sdp_conn_check_never(conn);
+	sdp_conn_fetch_never(conn);
 	spin_lock_bh(&conn->tx.lock);
 	list_splice_init(&conn->tx.posted, &drop);
 	list_splice_tail_init(&conn->tx.queue, &drop);
+	list_splice_tail_init(&conn->tx.reads, &drop);
+	list_splice_tail_init(&conn->tx.back, &drop);
 	conn->tx.inflight = 0;
 	conn->tx.inflight_bytes = 0;
+	conn->tx.watched_ops = 0;
 	list_for_each_entry_safe(msg, next, &drop, node) {
 		list_del_init(&msg->node);
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
 	}
+	loans = sdp_tx_hold_back(&conn->tx.loans);
+	takes = sdp_tx_hold_back(&conn->tx.takes);
 	spin_unlock_bh(&conn->tx.lock);
+	if (loans)
+		sdp_tx_unlend(conn, &conn->tx.loans);
+	if (takes)
+		sdp_tx_unlend(conn, &conn->tx.takes);
 	sdp_conn_write_space(conn);
 }

@@ -20,6 +20,19 @@
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
+ * sdp_tx_queue_offer() - hand over a SrcAvail, and what it offers
+ * @conn: the connection; the caller lends
+ * @msg: the message, with its loan, which is on tx.loans then
+ *
+ * Not if what was offered before it has been withdrawn: that comes first in the
+ * stream, and by copy.  Nor if the stream is at its end.
+ *
+ * Context: process.
+ * Return: false if so; the message is gone, and the loan free and on no list.
+ */
+bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg);
+
+/**
  * sdp_tx_take_tail() - take back the last message that is not posted yet
  * @conn: the connection; the caller has the socket lock
  * @frag: where the caller cuts messages from
@@ -102,7 +115,7 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
 }
 
 /* Buffers of the peer that are not worth asking for. */
-enum { SDP_TX_FEW = 2 * SDP_WIRE_CREDITS_MIN };
+enum { SDP_TX_FEW = SDP_WIRE_CREDITS_MIN + 1 };
 
 /**
  * sdp_tx_build() - a message is about to be made
@@ -150,6 +163,9 @@ static inline u32 sdp_tx_space(const struct sdp_conn *conn)
 	u32 used = READ_ONCE(conn->tx.outstanding);
 	u32 limit = sdp_tx_limit(conn);
 
+	/* What somebody sends without copying is on its way before. */
+	if (unlikely(READ_ONCE(conn->tx.lending)))
+		return 0;
 	return used < limit ? limit - used : 0;
 }
 
@@ -184,6 +200,16 @@ bool sdp_tx_want_space(struct sdp_conn *conn);
  * Context: process or softirq; called by the transport's poll_send().
  */
 void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status);
+
+/**
+ * sdp_tx_may_take() - is it still the memory for what is read next?
+ * @conn: the connection; tx.lock held
+ * @loan: on tx.reads, for the advert whose MSeq its request has
+ *
+ * Context: process or softirq.
+ * Return: true if the peer offers that, as much as fits, and nothing else before.
+ */
+bool sdp_tx_may_take(const struct sdp_conn *conn, const struct sdp_loan *loan);
 
 /**
  * sdp_tx_drop() - forget all that was queued or posted

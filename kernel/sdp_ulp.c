@@ -72,6 +72,7 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	refcount_set(&ssk->ref, 1);
 	ssk->by_ulp = by_ulp;
 	ssk->fallback = -1;
+	ssk->zcopy = -1;
 	init_waitqueue_head(&ssk->wq);
 	INIT_WORK(&ssk->decide, sdp_ulp_decide);
 	spin_lock_init(&ssk->lock);

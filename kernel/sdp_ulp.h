@@ -32,6 +32,7 @@ struct sdp_sk {
 	u8 reason;		/* enum sdp_reason of the last attempt */
 	bool by_ulp;		/* door 3: falling back is silent */
 	s8 fallback;		/* SDP_FALLBACK; -1: not set */
+	int zcopy;		/* SDP_ZCOPY; -1: the namespace's */
 	bool historic;		/* door 1: made by family number */
 	bool port_ours;		/* connect() chose the port, not bind() */
 	struct sdp_conn *conn;	/* a reference; written under the socket lock */

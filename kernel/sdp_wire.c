@@ -255,6 +255,11 @@ enum sdp_wire_verdict sdp_wire_get_hello(struct sdp_wire_hello *hello,
 	return SDP_WIRE_OK;
 }
 
+bool sdp_wire_takes_offers(const struct sdp_wire_hello *peer)
+{
+	return peer->max_adverts > 1 || peer->rcvsz % 4096 == SDP_LEN_BSDH;
+}
+
 void sdp_wire_put_hello_ack(void *to, const struct sdp_wire_hello *ack)
 {
 	struct sdp_wire_bsdh bsdh = {};

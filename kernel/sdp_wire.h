@@ -258,6 +258,19 @@ enum sdp_wire_verdict sdp_wire_get_hello(struct sdp_wire_hello *hello,
 					 const void *from, u32 bytes);
 
 /**
+ * sdp_wire_takes_offers() - does a peer take SrcAvail for what it is?
+ * @peer: its Hello or HelloAck
+ *
+ * No bit says so, and there are implementations that deliver its header as data
+ * (section 7): they announce one advert, and a buffer size that those which
+ * take it do not have.
+ *
+ * Context: any; pure.
+ * Return: true if it may be sent one.
+ */
+bool sdp_wire_takes_offers(const struct sdp_wire_hello *peer);
+
+/**
  * sdp_wire_put_hello_ack() - write a HelloAck, 196 bytes
  * @to: at least SDP_LEN_HELLO_ACK bytes
  * @ack: uses bufs, version, max_adverts (at most 255) and rcvsz

@@ -16,6 +16,7 @@ struct sdp_addr;
 struct sdp_buf;
 struct sdp_conn;
 struct sdp_msg;
+struct sdp_span;
 
 struct sdp_xport {
 	const char *name;
@@ -39,13 +40,12 @@ struct sdp_xport {
 	 */
 	void (*act)(struct sdp_conn *conn, unsigned int actions);
 
-	/* Under conn->tx.lock; conn->tx.dead is false.  0 or negative errno. */
+	/* Under conn->tx.lock; conn->tx.dead is false.  0 or negative errno.
+	 * What post() does is said by msg->op; one that offers memory makes it
+	 * readable for the peer before the message goes.
+	 */
 	int (*post)(struct sdp_conn *conn, struct sdp_msg *msg);
 	int (*post_recv)(struct sdp_conn *conn, struct sdp_buf *buf);
-	/* Something that the peer's device answers and the peer does not see;
-	 * @msg comes back as a posted one does.
-	 */
-	int (*keepalive)(struct sdp_conn *conn, struct sdp_msg *msg);
 
 	/* Hand completions to sdp_rx_arrived(); under conn->rx.poll.
 	 * Returns how many, at most @budget.
@@ -67,6 +67,16 @@ struct sdp_xport {
 	 */
 	int (*map)(struct sdp_conn *conn, struct sdp_buf *buf);
 	void (*unmap)(struct sdp_conn *conn, struct sdp_buf *buf);
+	/* Make pinned memory ready to be read by the peer, or to be read into,
+	 * as span->dir says: its key and va are set.  Process context; sleeps.
+	 * 0 or a negative errno, also when the connection is dead.
+	 */
+	int (*lend)(struct sdp_conn *conn, struct sdp_span *span);
+	/* Undo it: it was not posted, or taken back, or the device is done with
+	 * all of the connection.  Process context; sleeps; also when it is dead.
+	 */
+	void (*unlend)(struct sdp_conn *conn, struct sdp_span *span);
+
 	/* A posted message comes back: under tx.lock. */
 	void (*unmap_msg)(struct sdp_conn *conn, struct sdp_msg *msg);
 

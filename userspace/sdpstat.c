@@ -441,12 +441,17 @@ static void json_socket(const struct entry *e)
 	printf(",\"qp_num\":%u,\"peer_qp_num\":%u,\"inq\":%u,\"outq\":%u",
 	       info->sdpi_qp_num, info->sdpi_peer_qp_num, info->sdpi_inq,
 	       info->sdpi_outq);
-	printf(",\"bytes_sent\":%llu,\"bytes_received\":%llu,\"msgs_sent\":%llu,\"msgs_received\":%llu,\"mem\":%llu}",
+	printf(",\"bytes_sent\":%llu,\"bytes_received\":%llu,\"msgs_sent\":%llu,\"msgs_received\":%llu,\"mem\":%llu",
 	       (unsigned long long)info->sdpi_bytes_sent,
 	       (unsigned long long)info->sdpi_bytes_received,
 	       (unsigned long long)info->sdpi_msgs_sent,
 	       (unsigned long long)info->sdpi_msgs_received,
 	       (unsigned long long)info->sdpi_mem);
+	printf(",\"bytes_lent\":%llu,\"bytes_fetched\":%llu,\"bytes_taken\":%llu,\"adverts_out\":%u,\"adverts_held\":%u}",
+	       (unsigned long long)info->sdpi_bytes_lent,
+	       (unsigned long long)info->sdpi_bytes_fetched,
+	       (unsigned long long)info->sdpi_bytes_taken,
+	       info->sdpi_adverts_out, info->sdpi_adverts_held);
 }
 
 static void sockets(__u16 what, __u32 states, bool json)

@@ -192,6 +192,40 @@ static void sdp_flow_take__one_snapshot(struct kunit *test)
 /* What must be refused, relative to: 3 messages sent of which 1 acknowledged,
  * 5 buffers told of.
  */
+/* An acknowledgment held back (4.6) takes no credit away, and is no lie. */
+static void sdp_flow_hold_ack__same_credits(struct kunit *test)
+{
+	unsigned int i, posted, crossing;
+
+	for (i = 0; i < ARRAY_SIZE(bases); i++) {
+		for (posted = 0; posted <= 4; posted++) {
+			for (crossing = 0; crossing <= 1; crossing++) {
+				u32 base = bases[i];
+				struct sdp_flow from = flow_at(base, 7, 8, 5);
+				struct sdp_flow to = flow_at(7, base, 5, 8);
+				struct sdp_wire_msg msg;
+				int n;
+
+				for (n = 0; n < 4; n++) {
+					msg = taken(&from);
+					KUNIT_ASSERT_EQ(test, sdp_flow_heard(&to, &msg), 0);
+				}
+				sdp_flow_posted(&to, posted);
+				msg = taken(&to);
+				sdp_flow_hold_ack(&msg, base + 1);
+				KUNIT_EXPECT_EQ(test, msg.mseq_ack, base + 1);
+				/* It knew of five and has used four. */
+				if (crossing)
+					taken(&from);
+				KUNIT_EXPECT_EQ(test, sdp_flow_heard(&from, &msg), 0);
+				KUNIT_EXPECT_EQ(test, sdp_flow_credits(&from),
+						1 + posted - crossing);
+				KUNIT_EXPECT_EQ(test, sdp_flow_known(&to), 1 + posted);
+			}
+		}
+	}
+}
+
 static void sdp_flow_heard__refuses(struct kunit *test)
 {
 	static const struct {
@@ -434,6 +468,7 @@ static struct kunit_case sdp_flow_cases[] = {
 	KUNIT_CASE(sdp_flow_may__last_credits),
 	KUNIT_CASE(sdp_flow_take__counts_down_across_the_wrap),
 	KUNIT_CASE(sdp_flow_take__one_snapshot),
+	KUNIT_CASE(sdp_flow_hold_ack__same_credits),
 	KUNIT_CASE(sdp_flow_heard__refuses),
 	KUNIT_CASE(sdp_flow_heard__overrun),
 	KUNIT_CASE(sdp_flow_posted__adds),

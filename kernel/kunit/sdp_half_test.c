@@ -306,18 +306,62 @@ static void sdp_snk__reads(struct kunit *test)
 	YES(!sdp_snk_may_read(&snk));
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
 	sdp_snk_read(&snk, 600);
-	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 600);
-	sdp_snk_told_read(&snk);
+	/* One for both. */
+	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
 	sdp_snk_read(&snk, 400);
 	sdp_snk_read(&snk, 500);
 	/* Of the oldest, then of the next. */
-	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 400);
+	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1000);
 	sdp_snk_told_read(&snk);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 500);
 	NO(sdp_snk_may_offer(&snk, false));
 	sdp_snk_told_read(&snk);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
 	YES(sdp_snk_may_offer(&snk, false));
+}
+
+/* A peer whose advert is read for long hears of it now and then. */
+static void sdp_snk__tells(struct kunit *test)
+{
+	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
+	struct sdp_half_told told;
+
+	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 2 * SDP_HALF_TELL);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 2 * SDP_HALF_TELL);
+	YES(sdp_snk_is_behind(&snk));
+	sdp_snk_reads(&snk, SDP_HALF_TELL - 1);
+	sdp_snk_reads(&snk, 1);
+	sdp_snk_reads(&snk, 1);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_HALF_TELL - 1);
+	sdp_snk_read(&snk, SDP_HALF_TELL - 1);
+	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
+	sdp_snk_read(&snk, 1);
+	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), SDP_HALF_TELL);
+	sdp_snk_told_read(&snk);
+	sdp_snk_read(&snk, 1);
+	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1);
+	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 2, .ext = 1000);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_HALF_TELL + 999);
+	sdp_snk_refuse(&snk);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 0);
+	/* Refused, but not yet sent by copy. */
+	YES(sdp_snk_is_behind(&snk));
+}
+
+/* Bytes that are moving have not come; those that are not told have. */
+static void sdp_snk__behind(struct kunit *test)
+{
+	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
+	struct sdp_half_told told;
+
+	NO(sdp_snk_is_behind(&snk));
+	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000);
+	sdp_snk_reads(&snk, 1000);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 0);
+	YES(sdp_snk_is_behind(&snk));
+	sdp_snk_read(&snk, 1000);
+	NO(sdp_snk_is_behind(&snk));
+	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1000);
 }
 
 static void sdp_snk__refuses(struct kunit *test)
@@ -343,6 +387,14 @@ static void sdp_snk__refuses(struct kunit *test)
 	YES(!sdp_snk_may_read(&snk));
 	SNK(0, SDP_MID_DATA, .mseq = 3, .ack = 70, .payload = 1);
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 4, .ack = 70, .ext = 1000);
+	sdp_snk_refuse(&snk);
+	sdp_snk_refused(&snk, 71);
+	sdp_snk_acked(&snk, 70);
+	SNK(1, SDP_MID_SRC_AVAIL, .mseq = 5, .ack = 70, .ext = 1000);
+	/* Once it is acknowledged no number is before it. */
+	sdp_snk_acked(&snk, 71);
+	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 6, .ack = 71 + 0x80000005,
+	    .ext = 1000);
 	/* All read before it could go: it must not. */
 	sdp_snk_reads(&snk, 1000);
 	sdp_snk_refuse(&snk);
@@ -717,6 +769,8 @@ static struct kunit_case sdp_half_cases[] = {
 	KUNIT_CASE(sdp_src__rd_compl),
 	KUNIT_CASE(sdp_src__send_sm),
 	KUNIT_CASE(sdp_snk__reads),
+	KUNIT_CASE(sdp_snk__tells),
+	KUNIT_CASE(sdp_snk__behind),
 	KUNIT_CASE(sdp_snk__refuses),
 	KUNIT_CASE(sdp_half__non_discards),
 	KUNIT_CASE(sdp_src__sink_avail),

@@ -12,7 +12,11 @@
 
 #include "../sdp_mode.c"
 
-enum { DELIVER = SDP_HEARD_DELIVER, SENDSM = SDP_HEARD_SENDSM };
+enum {
+	DELIVER = SDP_HEARD_DELIVER,
+	ADVERT = SDP_HEARD_ADVERT,
+	SENDSM = SDP_HEARD_SENDSM,
+};
 
 /* What our own side does between two messages; outside the MIDs. */
 enum { POSTED = 0x100, SHUT_RD, ASKED };
@@ -51,6 +55,7 @@ static int step_heard(struct sdp_mode *mode, const struct step *step)
 
 	switch (step->mid) {
 	case POSTED:
+		sdp_snk_refuse(&mode->snk);
 		if (!sdp_snk_may_refuse(&mode->snk))
 			return -ENOENT;
 		sdp_snk_refused(&mode->snk, mode->snk.sm_mseq + 1);
@@ -153,7 +158,7 @@ static void sdp_mode_heard__every_mid(struct kunit *test)
 		case SDP_MID_SRC_AVAIL:
 			step.payload = 64;
 			step.ext = 65536;
-			step.want = DELIVER | SENDSM;
+			step.want = DELIVER | ADVERT;
 			break;
 		}
 		if (mid >= 0x40 && mid <= 0x7f)
@@ -182,23 +187,23 @@ static void sdp_mode_heard__data(struct kunit *test)
 static void sdp_mode_heard__combined_src_avail(struct kunit *test)
 {
 	PLAY(test, "answered and copied", 1,
-	     AVAIL(1000, 64, DELIVER | SENDSM), WE(POSTED), DATA(936, DELIVER),
-	     AVAIL(1000, 1, DELIVER | SENDSM), WE(POSTED), DATA(999, DELIVER));
+	     AVAIL(1000, 64, DELIVER | ADVERT), WE(POSTED), DATA(936, DELIVER),
+	     AVAIL(1000, 1, DELIVER | ADVERT), WE(POSTED), DATA(999, DELIVER));
 	PLAY(test, "nothing inline", 1, AVAIL(1000, 0, -EPROTO));
 	PLAY(test, "nothing at all", 1, AVAIL(0, 0, -EPROTO));
 	/* Combined means one, whatever was announced. */
 	PLAY(test, "a second one", 255,
-	     AVAIL(1000, 64, DELIVER | SENDSM), AVAIL(1000, 64, -EPROTO),
+	     AVAIL(1000, 64, DELIVER | ADVERT), AVAIL(1000, 64, -EPROTO),
 	     AVAIL(64, 64, -EPROTO), EMPTY, MSG(SEND_SM, 0), WE(POSTED),
-	     AVAIL(1000, 64, DELIVER | SENDSM));
+	     AVAIL(1000, 64, DELIVER | ADVERT));
 	PLAY(test, "data before the answer", 1,
-	     AVAIL(1000, 64, DELIVER | SENDSM), DATA(1, -EPROTO), EMPTY);
+	     AVAIL(1000, 64, DELIVER | ADVERT), DATA(1, -EPROTO), EMPTY);
 	PLAY(test, "end before the answer", 1,
-	     AVAIL(1000, 64, DELIVER | SENDSM), MSG(DISCONN, -EPROTO),
+	     AVAIL(1000, 64, DELIVER | ADVERT), MSG(DISCONN, -EPROTO),
 	     WE(POSTED), DATA(936, DELIVER), MSG(DISCONN, SDP_HEARD_FIN));
 	PLAY(test, "everything inline", 1,
 	     AVAIL(64, 64, DELIVER), DATA(1, DELIVER), AVAIL(1, 1, DELIVER),
-	     AVAIL(65, 64, DELIVER | SENDSM));
+	     AVAIL(65, 64, DELIVER | ADVERT));
 	PLAY(test, "after DisConn", 1,
 	     MSG(DISCONN, SDP_HEARD_FIN), AVAIL(1000, 64, -EPROTO),
 	     AVAIL(64, 64, -EPROTO));
@@ -210,23 +215,23 @@ static void sdp_mode_heard__combined_src_avail(struct kunit *test)
 static void sdp_mode_heard__pipelined_src_avail(struct kunit *test)
 {
 	PLAY(test, "as many as announced", 3,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM),
-	     AVAIL(1000, 0, SENDSM), AVAIL(1000, 0, SENDSM),
-	     AVAIL(1000, 0, -EPROTO), WE(POSTED), AVAIL(1000, 0, SENDSM));
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT),
+	     AVAIL(1000, 0, ADVERT), AVAIL(1000, 0, ADVERT),
+	     AVAIL(1000, 0, -EPROTO), WE(POSTED), AVAIL(1000, 0, ADVERT));
 	PLAY(test, "something inline", 3,
 	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 1, -EPROTO),
 	     AVAIL(1, 1, -EPROTO));
 	/* An outstanding combined one stays valid, and counts. */
 	PLAY(test, "from combined", 2,
-	     AVAIL(1000, 64, DELIVER | SENDSM), CHANGE(TO_PIPELINED, 0),
-	     AVAIL(1000, 0, SENDSM), AVAIL(1000, 0, -EPROTO));
+	     AVAIL(1000, 64, DELIVER | ADVERT), CHANGE(TO_PIPELINED, 0),
+	     AVAIL(1000, 0, ADVERT), AVAIL(1000, 0, -EPROTO));
 	PLAY(test, "reader gone", 2,
 	     CHANGE(TO_PIPELINED, 0), WE(SHUT_RD), AVAIL(1000, 0, -ECONNABORTED));
 	PLAY(test, "after DisConn", 2,
 	     CHANGE(TO_PIPELINED, 0), MSG(DISCONN, SDP_HEARD_FIN),
 	     AVAIL(1000, 0, -EPROTO));
 	PLAY(test, "end before the answer", 2,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM),
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT),
 	     MSG(DISCONN, -EPROTO));
 }
 
@@ -234,24 +239,24 @@ static void sdp_mode_heard__pipelined_src_avail(struct kunit *test)
 static void sdp_mode_heard__pipelined_crossing(struct kunit *test)
 {
 	PLAY(test, "it copies", 2,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT), WE(POSTED),
 	     AVAIL(1000, 0, 0, .late = true), DATA(2000, DELIVER),
-	     AVAIL(1000, 0, SENDSM), AVAIL(1000, 0, SENDSM),
+	     AVAIL(1000, 0, ADVERT), AVAIL(1000, 0, ADVERT),
 	     AVAIL(1000, 0, -EPROTO));
 	PLAY(test, "it copies while one counts", 2,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM),
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT),
 	     DATA(2000, -EPROTO));
 	PLAY(test, "it cancels", 2,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT), WE(POSTED),
 	     AVAIL(1000, 0, 0, .late = true), MSG(SRC_AVAIL_CANCEL, 0),
-	     AVAIL(1000, 0, SENDSM), AVAIL(1000, 0, SENDSM),
+	     AVAIL(1000, 0, ADVERT), AVAIL(1000, 0, ADVERT),
 	     AVAIL(1000, 0, -EPROTO));
 	PLAY(test, "it goes back to combined", 2,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT), WE(POSTED),
 	     AVAIL(1000, 0, 0, .late = true), CHANGE(TO_COMBINED, 0),
-	     AVAIL(1000, 64, DELIVER | SENDSM), AVAIL(1000, 64, -EPROTO));
+	     AVAIL(1000, 64, DELIVER | ADVERT), AVAIL(1000, 64, -EPROTO));
 	PLAY(test, "it copies and ends", 2,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM), WE(POSTED),
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT), WE(POSTED),
 	     AVAIL(1000, 0, 0, .late = true), DATA(2000, DELIVER),
 	     MSG(DISCONN, SDP_HEARD_FIN));
 }
@@ -259,11 +264,11 @@ static void sdp_mode_heard__pipelined_crossing(struct kunit *test)
 static void sdp_mode_heard__src_avail_cancel(struct kunit *test)
 {
 	PLAY(test, "nothing outstanding", 1,
-	     MSG(SRC_AVAIL_CANCEL, 0), AVAIL(1000, 64, DELIVER | SENDSM),
+	     MSG(SRC_AVAIL_CANCEL, 0), AVAIL(1000, 64, DELIVER | ADVERT),
 	     WE(POSTED), MSG(SRC_AVAIL_CANCEL, 0), DATA(936, DELIVER));
 	/* The SendSm answers both; until then nothing may follow. */
 	PLAY(test, "not answered yet", 1,
-	     AVAIL(1000, 64, DELIVER | SENDSM), MSG(SRC_AVAIL_CANCEL, 0),
+	     AVAIL(1000, 64, DELIVER | ADVERT), MSG(SRC_AVAIL_CANCEL, SENDSM),
 	     DATA(936, -EPROTO), AVAIL(1000, 64, -EPROTO),
 	     MSG(DISCONN, -EPROTO), WE(POSTED), DATA(936, DELIVER));
 	PLAY(test, "after DisConn", 1,
@@ -273,7 +278,7 @@ static void sdp_mode_heard__src_avail_cancel(struct kunit *test)
 static void sdp_mode_heard__cancel_keeps_the_debt(struct kunit *test)
 {
 	static const struct step steps[] = {
-		AVAIL(1000, 64, DELIVER | SENDSM), MSG(SRC_AVAIL_CANCEL, 0),
+		AVAIL(1000, 64, DELIVER | ADVERT), MSG(SRC_AVAIL_CANCEL, SENDSM),
 	};
 	struct sdp_mode mode;
 
@@ -324,14 +329,14 @@ static void sdp_mode_heard__mode_change(struct kunit *test)
 static void sdp_mode_heard__mode_change_and_adverts(struct kunit *test)
 {
 	PLAY(test, "buffered with one outstanding", 1,
-	     AVAIL(1000, 64, DELIVER | SENDSM), CHANGE(TO_BUFFERED, -EPROTO),
+	     AVAIL(1000, 64, DELIVER | ADVERT), CHANGE(TO_BUFFERED, -EPROTO),
 	     WE(POSTED), CHANGE(TO_BUFFERED, 0), AVAIL(1000, 64, -EPROTO),
 	     AVAIL(64, 64, -EPROTO), AVAIL(1000, 0, -EPROTO), DATA(936, DELIVER));
 	/* The source drops what was outstanding and issues it again. */
 	PLAY(test, "combined with some outstanding", 2,
-	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, SENDSM),
-	     AVAIL(1000, 0, SENDSM), CHANGE(TO_COMBINED, 0),
-	     AVAIL(1000, 64, DELIVER | SENDSM), DATA(1, -EPROTO), WE(POSTED),
+	     CHANGE(TO_PIPELINED, 0), AVAIL(1000, 0, ADVERT),
+	     AVAIL(1000, 0, ADVERT), CHANGE(TO_COMBINED, 0),
+	     AVAIL(1000, 64, DELIVER | ADVERT), DATA(1, -EPROTO), WE(POSTED),
 	     DATA(936, DELIVER));
 	PLAY(test, "there and back", 1,
 	     CHANGE(TO_PIPELINED, 0), CHANGE(TO_PIPELINED, -EPROTO),
@@ -359,7 +364,7 @@ static void sdp_mode_heard__disconn(struct kunit *test)
 static void sdp_mode_heard__unasked_answers(struct kunit *test)
 {
 	PLAY(test, "with a SrcAvail of the peer's outstanding", 1,
-	     AVAIL(1000, 64, DELIVER | SENDSM), MSG(RDMA_RD_COMPL, -EPROTO),
+	     AVAIL(1000, 64, DELIVER | ADVERT), MSG(RDMA_RD_COMPL, -EPROTO),
 	     MSG(RDMA_WR_COMPL, -EPROTO), MSG(SINK_CANCEL_ACK, -EPROTO),
 	     MSG(CH_RCV_BUF_ACK, -EPROTO), MSG(SUSP_COMM_ACK, -EPROTO),
 	     MSG(SINK_AVAIL, -EPROTO), MSG(SEND_SM, 0));
@@ -375,7 +380,7 @@ static void sdp_mode_heard__size_of_buffers(struct kunit *test)
 	     MSG(CH_RCV_BUF_ACK, SDP_HEARD_RCVBUF_ACK),
 	     MSG(CH_RCV_BUF_ACK, -EPROTO));
 	PLAY(test, "whatever else is under way", 1,
-	     WE(ASKED), AVAIL(1000, 64, DELIVER | SENDSM),
+	     WE(ASKED), AVAIL(1000, 64, DELIVER | ADVERT),
 	     MSG(CH_RCV_BUF_ACK, SDP_HEARD_RCVBUF_ACK), WE(POSTED), WE(ASKED),
 	     MSG(DISCONN, SDP_HEARD_FIN),
 	     MSG(CH_RCV_BUF_ACK, SDP_HEARD_RCVBUF_ACK));
@@ -392,13 +397,13 @@ static void sdp_mode_heard__flags(struct kunit *test)
 	     DATA(9, DELIVER | SDP_HEARD_OOB_PRES, .flags = PRES));
 	PLAY(test, "pending, in any message", 1,
 	     DATA(0, SDP_HEARD_OOB_PEND, .flags = PEND),
-	     AVAIL(1000, 64, DELIVER | SENDSM | SDP_HEARD_OOB_PEND, .flags = PEND),
+	     AVAIL(1000, 64, DELIVER | ADVERT | SDP_HEARD_OOB_PEND, .flags = PEND),
 	     MSG(SEND_SM, SDP_HEARD_OOB_PEND, .flags = PEND));
 	/* Only the last byte of a Data can be urgent. */
 	PLAY(test, "present where it cannot be", 1,
 	     DATA(0, 0, .flags = PRES),
 	     AVAIL(64, 64, DELIVER, .flags = PRES),
-	     AVAIL(1000, 64, DELIVER | SENDSM, .flags = PRES),
+	     AVAIL(1000, 64, DELIVER | ADVERT, .flags = PRES),
 	     MSG(SEND_SM, 0, .flags = PRES));
 	PLAY(test, "reserved", 1,
 	     DATA(1, DELIVER, .flags = 0xf8), MSG(SEND_SM, 0, .flags = 0xf8));

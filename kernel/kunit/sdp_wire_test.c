@@ -686,6 +686,31 @@ static void sdp_wire_verdict_name__all(struct kunit *test)
 	}
 }
 
+/* Peers that deliver a SrcAvail's header as data announce what these do (7). */
+static void sdp_wire_takes_offers__peers(struct kunit *test)
+{
+	static const struct {
+		u16 adverts;
+		u32 rcvsz;
+		bool takes;
+	} peers[] = {
+		{ 1, 32768, false }, { 1, 2064, false }, { 1, 16384, false },
+		{ 1, 32784, true }, { 1, 4112, true },
+		{ 2, 32768, true }, { 255, 4096, true },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(peers); i++) {
+		struct sdp_wire_hello peer = {
+			.max_adverts = peers[i].adverts,
+			.rcvsz = peers[i].rcvsz,
+		};
+
+		KUNIT_EXPECT_EQ_MSG(test, sdp_wire_takes_offers(&peer),
+				    peers[i].takes, "peer %u", i);
+	}
+}
+
 static struct kunit_case sdp_wire_cases[] = {
 	KUNIT_CASE(sdp_wire_ext_len__every_mid),
 	KUNIT_CASE(sdp_wire_put__golden),
@@ -710,6 +735,7 @@ static struct kunit_case sdp_wire_cases[] = {
 	KUNIT_CASE(sdp_wire_get_hello_ack__len),
 	KUNIT_CASE(sdp_wire_get_hello_ack__refuses),
 	KUNIT_CASE(sdp_wire_verdict_name__all),
+	KUNIT_CASE(sdp_wire_takes_offers__peers),
 	{}
 };
 

@@ -426,7 +426,9 @@ static u32 mode_means(struct book *book, const struct sdp_wire_msg *msg)
 		if (!payload && book->acked < book->refused)
 			return means;
 		book->unanswered++;
-		return means | SDP_HEARD_SENDSM;
+		return means | SDP_HEARD_ADVERT;
+	case SDP_MID_SRC_AVAIL_CANCEL:
+		return means | (book->unanswered ? SDP_HEARD_SENDSM : 0);
 	case SDP_MID_MODE_CHANGE:
 		if (msg->ext.mode >> 4 == SDP_MODE_COMBINED)
 			book->unanswered = 0;
@@ -452,6 +454,11 @@ static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 	struct sdp_mode before;
 
 	memcpy(&before, &conn->mode, sizeof(before));
+	/* What has arrived has, whatever else the message says. */
+	if (!is_experimental(msg->mid)) {
+		sdp_src_acked(&before.src, msg->mseq_ack);
+		sdp_snk_acked(&before.snk, msg->mseq_ack);
+	}
 	verdict = sdp_mode_heard(&conn->mode, msg);
 	if (refused) {
 		CHECK(verdict == refused);
@@ -460,6 +467,8 @@ static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 		return;
 	}
 	CHECK(verdict == (int)mode_means(book, msg));
+	if (verdict & SDP_HEARD_ADVERT)
+		sdp_snk_refuse(&conn->mode.snk);
 	CHECK(conn->mode.src.mode == SDP_MODE_COMBINED);
 	CHECK(conn->mode.snk.mode == book->mode);
 	CHECK(conn->mode.snk.held.n == book->unanswered);

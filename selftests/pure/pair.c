@@ -687,7 +687,9 @@ static void our_heard(struct end *end, const struct sdp_wire_msg *msg,
 	int verdict = sdp_mode_heard(&end->mode, msg);
 
 	CHECK(verdict >= 0, "%s: MID %#x: %d", end->name, msg->mid, verdict);
-	if (verdict & SDP_HEARD_SENDSM)
+	if (verdict & SDP_HEARD_ADVERT)
+		sdp_snk_refuse(&end->mode.snk);
+	if (verdict & (SDP_HEARD_ADVERT | SDP_HEARD_SENDSM))
 		end->ctl_sendsm = true;
 	if (verdict & SDP_HEARD_RCVBUF)
 		end->ctl_rcvbuf_ack = true;

@@ -53,11 +53,20 @@
  *	clients are accepted, 0 if not.  Default: net.sdp.fallback for the
  *	first two ways to a socket, 1 for the third.  EINVAL for other values,
  *	EISCONN once connecting or listening.
+ * SDP_ZCOPY (get, set): int, bytes.  A blocking send() of so many is offered to
+ *	the peer to be read where it is, and a blocking recv() with room for so
+ *	many read into, instead of being copied.  0: never, and what the peer
+ *	offers is refused.  -1, the default: net.sdp.zcopy_thresh (65536).  At any
+ *	time; accepted sockets have their listener's.  EINVAL for less than -1.
  */
 enum {
 	SDP_INFO	= 1,
 	SDP_FALLBACK	= 2,
+	SDP_ZCOPY	= 3,
 };
+
+/* SDP_ZCOPY of SOL_SDP by its historic name, at SOL_TCP. */
+#define SDP_ZCOPY_THRESH	80
 
 /*
  * IP_SDP_INFO (get), at SOL_IP on IPv4 sockets and SOL_IPV6 on IPv6 sockets:
@@ -146,6 +155,16 @@ struct sdp_info {
 	__u64	sdpi_msgs_received;
 	__u64	sdpi_mem;		/* memory in our buffers and rings */
 	char	sdpi_device[16];	/* name of the RDMA device, may be cut */
+	/* Without a copy on the side that is named (net.sdp.zcopy_thresh): */
+	__u64	sdpi_bytes_lent;	/* sent: read by the peer where they were */
+	__u64	sdpi_bytes_fetched;	/* received: read from where they were, and
+					 * copied to the reader
+					 */
+	__u64	sdpi_bytes_taken;	/* received: read to where they were wanted */
+	__u8	sdpi_adverts_out;	/* SrcAvails of ours that are not read yet */
+	__u8	sdpi_adverts_held;	/* of the peer's */
+	__u16	sdpi_reserved1;
+	__u32	sdpi_reserved2;
 };
 
 /*

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading what the peer offers.
+ *
+ * A SrcAvail names memory of the peer's that holds the next bytes of the stream
+ * (protocol text, 4.3).  While there is one nothing else of the stream can come,
+ * so what is offered always stands behind all that has arrived: no place in the
+ * receive queue is needed for it, and bytes take theirs when they have been read.
+ *
+ * Here they are read into buffers of ours, and go to the reader like any others.
+ * That costs him the copy that he always had; the peer's is saved.  It is done
+ * for who is not there, who does not wait, or who wants little, at once: the
+ * peer's caller sits in send() until his memory is read, and poll() may not say
+ * "readable" of bytes that a read could not have.
+ *
+ * Who sleeps in recv() with a large buffer is better served by sdp_take.c.  If
+ * the last reader was such a one he is given a moment to come.
+ */
+#include "sdp_fetch.h"
+#include "sdp_mem.h"
+#include "sdp_ring.h"
+#include "sdp_tx.h"
+
+enum {
+	SDP_FETCH_SIZE	= 64 * 1024,	/* bytes of one read */
+	SDP_FETCH_SHORT	= 64 * 1024,	/* unread, when memory is short for all */
+	SDP_FETCH_WAIT	= HZ / 500 + 1,	/* for a reader who may be on his way */
+};
+
+static void sdp_fetch_refuse(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	sdp_snk_refuse(&conn->tx.mode.snk);
+	conn->tx.ctl |= SDP_CTL_SENDSM;
+}
+
+void sdp_fetch_heard(struct sdp_conn *conn, bool inlined)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	if (!conn->tx.may_read || !sdp_conn_zcopy(conn))
+		sdp_fetch_refuse(conn);
+	else
+		conn->tx.hold_reads = inlined;
+}
+
+void sdp_fetch_delivered(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->tx.lock);
+	conn->tx.hold_reads = false;
+	spin_unlock_bh(&conn->tx.lock);
+}
+
+/* Bytes that may lie unread in buffers made for that. */
+static u32 sdp_fetch_limit(const struct sdp_conn *conn)
+{
+	u32 most = sdp_ring_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
+
+	if (sdp_mem_is_over())
+		return 0;
+	if (sdp_mem_is_short())
+		return SDP_FETCH_SHORT;
+	return max_t(u32, min(most, READ_ONCE(conn->rx.max_bytes)), PAGE_SIZE);
+}
+
+/*
+ * Is there a reader who would rather take it, and perhaps will?  He will if he is
+ * in a call; or else not, if he was given the time.
+ */
+static bool sdp_fetch_waits(struct sdp_conn *conn)
+{
+	bool late = test_and_clear_bit(SDP_CONN_FETCH, &conn->flags);
+
+	if (!READ_ONCE(conn->rx.lazy))
+		return false;
+	if (READ_ONCE(conn->rx.takers))
+		return true;
+	if (late)
+		return false;
+	sdp_conn_fetch_later(conn, SDP_FETCH_WAIT);
+	return true;
+}
+
+/* Bytes for which a buffer is to be made; -ENOMEM if they may not have one. */
+static int sdp_fetch_wanted(struct sdp_conn *conn)
+{
+	u32 limit = sdp_fetch_limit(conn), has;
+	const struct sdp_msg *msg;
+	s64 want = 0;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.err && !conn->tx.dead && !conn->tx.taking)
+		want = sdp_snk_unread(&conn->tx.mode.snk);
+	list_for_each_entry(msg, &conn->tx.reads, node)
+		want -= msg->loan ? msg->loan->span.bytes : msg->buf->size;
+	spin_lock(&conn->rx.lock);
+	has = conn->rx.fetched;
+	spin_unlock(&conn->rx.lock);
+	spin_unlock_bh(&conn->tx.lock);
+	if (want <= 0)
+		return 0;
+	if (!limit && !has)
+		return -ENOMEM;
+	/* The rest waits for the reader. */
+	if (has >= limit)
+		return 0;
+	return min3(want, (s64)SDP_FETCH_SIZE, (s64)(limit - has));
+}
+
+bool sdp_fetch_is_behind(struct sdp_conn *conn)
+{
+	bool behind;
+
+	spin_lock_bh(&conn->tx.lock);
+	behind = sdp_snk_is_behind(&conn->tx.mode.snk);
+	spin_unlock_bh(&conn->tx.lock);
+	return behind;
+}
+
+static struct sdp_msg *sdp_fetch_alloc(struct sdp_conn *conn, u32 want)
+{
+	u32 size = roundup_pow_of_two(max_t(u32, want, PAGE_SIZE));
+	struct sdp_buf *buf = NULL;
+	struct sdp_msg *msg;
+
+	/* Large pages may be rare; small ones do. */
+	for (; !buf && size >= PAGE_SIZE; size /= 2)
+		buf = sdp_buf_alloc(conn, size, true, size > PAGE_SIZE ?
+				    GFP_KERNEL | __GFP_NORETRY : GFP_KERNEL);
+	if (!buf)
+		return NULL;
+	msg = sdp_msg_alloc_read(buf, GFP_KERNEL);
+	if (!msg)
+		sdp_buf_free(conn, buf);
+	return msg;
+}
+
+/* Buffers for what was refused, taken back, or read by somebody else. */
+static void sdp_fetch_drop(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg, *next;
+
+	lockdep_assert_held(&conn->tx.lock);
+	list_for_each_entry_safe(msg, next, &conn->tx.reads, node) {
+		if (msg->loan)
+			continue;
+		list_del_init(&msg->node);
+		sdp_msg_free(conn, msg);
+	}
+}
+
+void sdp_fetch_more(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg = NULL;
+	int want;
+
+	if (sdp_fetch_waits(conn))
+		return;
+	while ((want = sdp_fetch_wanted(conn)) > 0) {
+		msg = sdp_fetch_alloc(conn, want);
+		if (!msg)
+			break;
+		spin_lock_bh(&conn->tx.lock);
+		list_add_tail(&msg->node, &conn->tx.reads);
+		/* A reader who came meanwhile has what is next. */
+		if (conn->tx.dead || conn->tx.taking)
+			sdp_fetch_drop(conn);
+		spin_unlock_bh(&conn->tx.lock);
+		sdp_tx_run(conn);
+	}
+	if (!want && list_empty_careful(&conn->tx.reads))
+		return;
+	spin_lock_bh(&conn->tx.lock);
+	if (want)
+		sdp_fetch_refuse(conn);
+	if (!sdp_snk_unread(&conn->tx.mode.snk))
+		sdp_fetch_drop(conn);
+	spin_unlock_bh(&conn->tx.lock);
+	if (want)
+		sdp_tx_run(conn);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The sink of a SrcAvail: what the peer offers is read by RDMA; see sdp_fetch.c.
+ */
+#ifndef _SDP_FETCH_H
+#define _SDP_FETCH_H
+
+#include "sdp_conn.h"
+
+/**
+ * sdp_fetch_heard() - the peer offers something
+ * @conn: the connection, tx.lock held
+ * @inlined: its first bytes came with it and are not delivered yet: nothing is
+ *	read before sdp_fetch_delivered()
+ *
+ * Refuses where reading is impossible or not wanted.
+ *
+ * Context: process or softirq.
+ */
+void sdp_fetch_heard(struct sdp_conn *conn, bool inlined);
+
+/**
+ * sdp_fetch_delivered() - they are the reader's
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_fetch_delivered(struct sdp_conn *conn);
+
+/**
+ * sdp_fetch_is_due() - may there be something to fetch?
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if sdp_fetch_more() is worth a call.
+ */
+static inline bool sdp_fetch_is_due(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->tx.mode.snk.held.n) ||
+	       !list_empty_careful(&conn->tx.reads);
+}
+
+/**
+ * sdp_fetch_is_behind() - does the peer have bytes for us that we have not?
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ * Return: true if something offered is not read.
+ */
+bool sdp_fetch_is_behind(struct sdp_conn *conn);
+
+/**
+ * sdp_fetch_more() - read what is offered into buffers of ours
+ * @conn: the connection
+ *
+ * As far as SO_RCVBUF and the memory of all allow: what nobody reads stays with
+ * the peer.  Without memory the peer is asked to send it by copy.  If the last
+ * reader would rather have had it read into his own buffer that waits a moment.
+ *
+ * Context: process; may sleep.
+ */
+void sdp_fetch_more(struct sdp_conn *conn);
+
+#endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory registrations: fast ones, valid for one transfer each.
+ *
+ * A registration is made once and used again and again: a request on the queue
+ * pair makes it valid for some pages under a new key, another one makes it
+ * invalid.
+ *
+ * Keys belong to the protection domain, which is the device's, and not to the
+ * queue pair: one that is still valid when its queue pair is gone must be
+ * destroyed before its memory is let go.  And a peer that has had a key could
+ * try the next on memory that is lent to somebody else.  So what a key leads to
+ * is at an address by chance, each time another, which a peer has to be told: a
+ * wrong one costs it its connection.  (Where a process or the kernel has its
+ * memory is nobody's business anyway.)
+ */
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "sdp_mr.h"
+#include "sdp_span.h"
+
+static void sdp_mr_destroy(struct sdp_mr *mr)
+{
+	ib_dereg_mr(mr->mr);
+	kfree(mr);
+}
+
+static void sdp_mr_destroy_idle(struct sdp_pooled *entry)
+{
+	sdp_mr_destroy(container_of(entry, struct sdp_mr, idle));
+}
+
+static struct sdp_mr *sdp_mr_create(struct sdp_mr_pool *pool)
+{
+	struct sdp_mr *mr;
+	int err;
+
+	if (!pool->pages)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = kzalloc_obj(*mr, GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->mr = ib_alloc_mr(pool->pd, IB_MR_TYPE_MEM_REG, pool->pages);
+	if (IS_ERR(mr->mr)) {
+		err = PTR_ERR(mr->mr);
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	return mr;
+}
+
+struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool)
+{
+	struct sdp_pooled *idle = sdp_pool_take(&pool->idle);
+
+	return idle ? container_of(idle, struct sdp_mr, idle) :
+		      sdp_mr_create(pool);
+}
+
+static void sdp_mr_unmap(struct ib_device *ib, struct sdp_span *span)
+{
+	ib_dma_unmap_sg(ib, span->sg, span->npages, span->dir);
+}
+
+void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
+		struct sdp_span *span)
+{
+	struct ib_device *ib = mr->mr->device;
+	bool valid = mr->valid;
+
+	if (valid)
+		ib_dereg_mr(mr->mr);
+	if (span)
+		sdp_mr_unmap(ib, span);
+	if (valid)
+		kfree(mr);
+	else
+		sdp_pool_give(&pool->idle, &mr->idle);
+}
+
+int sdp_mr_map(struct sdp_mr *mr, struct sdp_span *span)
+{
+	struct ib_device *ib = mr->mr->device;
+	int nents, n;
+
+	nents = ib_dma_map_sg(ib, span->sg, span->npages, span->dir);
+	if (!nents)
+		return -ENOMEM;
+	n = ib_map_mr_sg(mr->mr, span->sg, nents, NULL, PAGE_SIZE);
+	if (n != nents || mr->mr->length != span->bytes) {
+		sdp_mr_unmap(ib, span);
+		return -EINVAL;
+	}
+	/* Half of all, so that its end is no wrap. */
+	mr->mr->iova = (get_random_u64() >> 1 & PAGE_MASK) |
+		       offset_in_page(mr->mr->iova);
+	/* Any other than the last, which a peer may be late with. */
+	ib_update_fast_reg_key(mr->mr, (mr->mr->rkey + 1 +
+					get_random_u32() % 255) & 0xff);
+	span->key = mr->mr->rkey;
+	span->va = mr->mr->iova;
+	return 0;
+}
+
+void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
+		      unsigned int pages)
+{
+	const struct ib_device_attr *attrs = &pd->device->attrs;
+
+	pool->pd = pd;
+	if (attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
+	    attrs->max_fast_reg_page_list_len >= pages)
+		pool->pages = pages;
+	sdp_pool_init(&pool->idle, sdp_mr_destroy_idle);
+}
+
+void sdp_mr_pool_exit(struct sdp_mr_pool *pool)
+{
+	sdp_pool_exit(&pool->idle, 0);
+}

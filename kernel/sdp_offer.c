@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lending a caller's memory to the peer.
+ *
+ * A long blocking send() is not copied.  It is cut into pieces; each is pinned,
+ * registered for the peer to read, and offered by a SrcAvail in its turn of the
+ * stream (protocol text, 4.3).  In pipelined mode several are out at a time, so
+ * that pinning one overlaps with reading another.  When the peer has told that a
+ * piece is read its key is taken back, and when the device has done that the
+ * pages are unpinned: only then does the call return.
+ *
+ * Who lends is alone: whoever else sends meanwhile waits as if there were no
+ * room, since what a refusal (SendSm) gives back must go by copy before anything
+ * that comes later in the stream.
+ *
+ * A loan is QUEUED until its SrcAvail is posted, then OUT.  It comes BACK when
+ * the peer has read it or refuses, and is FREE when its key leads nowhere: by
+ * the completion of the request that says so, or with the queue pair.
+ */
+#include <linux/uio.h>
+#include "sdp_loan.h"
+#include "sdp_offer.h"
+#include "sdp_tx.h"
+
+enum {
+	/* A SrcAvail of combined mode brings so many bytes with it: fewer and
+	 * some peers drop them, and read them again (4.3).
+	 */
+	SDP_OFFER_INLINE	= 64,
+	/* In combined mode one is out, and the next is made meanwhile. */
+	SDP_OFFER_COMBINED	= 2,
+};
+
+bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
+{
+	u32 least = sdp_conn_zcopy(conn);
+
+	return least && iov_iter_count(iter) >= least &&
+	       READ_ONCE(conn->tx.may_lend) &&
+	       !READ_ONCE(conn->tx.mode.src.held.n) && user_backed_iter(iter) &&
+	       sdp_iter_len(iter) >= least &&
+	       READ_ONCE(conn->snd_max) >= sizeof(struct sdp_wire_srcah) +
+					   SDP_OFFER_INLINE;
+}
+
+bool sdp_offer_begin(struct sdp_conn *conn)
+{
+	bool mine;
+
+	spin_lock_bh(&conn->tx.lock);
+	mine = !conn->tx.dead && !conn->tx.lending;
+	if (mine) {
+		WRITE_ONCE(conn->tx.lending, true);
+		conn->tx.withdrawn = false;
+		conn->tx.lent_at = jiffies;
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return mine;
+}
+
+/* Does a SrcAvail made now belong to pipelined mode? */
+static bool sdp_offer_pipelined(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->tx.mode.req_pipe) && conn->tx.mode.src.max > 1;
+}
+
+static bool sdp_offer_has_room(struct sdp_conn *conn)
+{
+	u8 max = sdp_offer_pipelined(conn) ? conn->tx.mode.src.max :
+					     SDP_OFFER_COMBINED;
+	struct list_head *loan;
+
+	max = min_t(u32, max, READ_ONCE(conn->sn->zcopy_adverts));
+
+	/* The list is the caller's, but for the state of what is on it. */
+	list_for_each(loan, &conn->tx.loans)
+		if (!--max)
+			return false;
+	return true;
+}
+
+/* All pieces about equally long, in whole pages. */
+static u32 sdp_offer_piece(size_t left)
+{
+	size_t pieces = DIV_ROUND_UP(left, (size_t)SDP_SPAN_BYTES);
+
+	return min_t(size_t, round_up(DIV_ROUND_UP(left, pieces), PAGE_SIZE),
+		     SDP_SPAN_BYTES);
+}
+
+/* The message, with the inline bytes that combined mode wants. */
+static int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
+			     struct sdp_loan *loan, struct iov_iter iter)
+{
+	u32 want = sdp_offer_pipelined(conn) ? 0 : SDP_OFFER_INLINE;
+	struct sdp_msg *msg;
+	u32 room;
+
+	msg = sdp_msg_alloc(conn, frag, SDP_MID_SRC_AVAIL, want, GFP_KERNEL,
+			    &room);
+	if (!msg)
+		return -ENOMEM;
+	msg->full = true;
+	if (room < want || copy_from_iter(sdp_msg_payload_at(msg), want,
+					  &iter) < want) {
+		sdp_msg_free(conn, msg);
+		return -EFAULT;
+	}
+	sdp_msg_grow(frag, msg, want);
+	msg->loan = loan;
+	msg->slots = 2;
+	loan->msg = msg;
+	return 0;
+}
+
+ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
+		       struct iov_iter *iter)
+{
+	struct sdp_loan *loan;
+	u32 bytes;
+	int err;
+
+	if (!sdp_offer_has_room(conn))
+		return 0;
+	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, iter,
+			     sdp_offer_piece(iov_iter_count(iter)));
+	if (IS_ERR(loan))
+		return PTR_ERR(loan);
+	bytes = loan->span.bytes;
+	err = sdp_offer_message(conn, frag, loan, *iter);
+	if (err) {
+		sdp_loan_return(conn, loan);
+		return err;
+	}
+	if (!sdp_tx_queue_offer(conn, loan->msg)) {
+		sdp_loan_return(conn, loan);
+		return -ECANCELED;
+	}
+	iov_iter_advance(iter, bytes);
+	return bytes;
+}
+
+size_t sdp_offer_reap(struct sdp_conn *conn)
+{
+	size_t bytes = sdp_loan_reap(conn, &conn->tx.loans);
+
+	if (bytes) {
+		sdp_count(conn->sn, SDP_CNT_LENT, bytes);
+		spin_lock_bh(&conn->tx.lock);
+		conn->tx.lent_bytes += bytes;
+		spin_unlock_bh(&conn->tx.lock);
+	}
+	return bytes;
+}
+
+bool sdp_offer_is_out(struct sdp_conn *conn)
+{
+	return !list_empty_careful(&conn->tx.loans);
+}
+
+/* Not told to the peer yet: that is never to be. */
+static void sdp_offer_unqueue(struct sdp_conn *conn, struct sdp_loan *loan)
+{
+	struct sdp_msg *msg = loan->msg;
+
+	lockdep_assert_held(&conn->tx.lock);
+	list_del_init(&msg->node);
+	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
+	sdp_msg_free(conn, msg);	/* and the loan with it */
+}
+
+static void sdp_offer_back(struct sdp_conn *conn, struct sdp_loan *loan)
+{
+	loan->state = SDP_LOAN_BACK;
+	list_add_tail(&loan->op.node, &conn->tx.back);
+}
+
+void sdp_offer_cancel(struct sdp_conn *conn)
+{
+	struct sdp_loan *loan;
+
+	spin_lock_bh(&conn->tx.lock);
+	conn->tx.withdrawn = true;
+	list_for_each_entry(loan, &conn->tx.loans, node)
+		if (loan->state == SDP_LOAN_QUEUED)
+			sdp_offer_unqueue(conn, loan);
+	if (sdp_src_may_cancel(&conn->tx.mode.src))
+		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
+	conn->tx.lent_at = jiffies;
+	spin_unlock_bh(&conn->tx.lock);
+}
+
+void sdp_offer_end(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->tx.lock);
+	WRITE_ONCE(conn->tx.lending, false);
+	spin_unlock_bh(&conn->tx.lock);
+	/* Who waits for room may be told, or his DisConn go. */
+	sdp_tx_run(conn);
+	if (wq_has_sleeper(&conn->wq))
+		wake_up(&conn->wq);
+}
+
+void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
+{
+	struct sdp_loan *loan;
+	u32 bytes = told->bytes;
+	u8 done = told->done;
+
+	lockdep_assert_held(&conn->tx.lock);
+	list_for_each_entry(loan, &conn->tx.loans, node) {
+		if (loan->state == SDP_LOAN_OUT) {
+			loan->moved += bytes;
+			bytes = 0;
+			if (!done && !(told->news & SDP_HALF_WITHDRAWN))
+				break;
+			sdp_offer_back(conn, loan);
+			if (done)
+				done--;
+		} else if (loan->state == SDP_LOAN_QUEUED &&
+			   told->news & SDP_HALF_WITHDRAWN) {
+			sdp_offer_unqueue(conn, loan);
+		}
+	}
+	if (told->news & SDP_HALF_WITHDRAWN && !conn->tx.withdrawn) {
+		conn->tx.withdrawn = true;
+		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
+	}
+	conn->tx.bytes += told->bytes;
+	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, told->bytes);
+	conn->tx.progress = jiffies;
+	conn->tx.lent_at = jiffies;
+	conn->tx.done |= SDP_TX_DONE_LOAN;
+}

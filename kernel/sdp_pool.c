@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is dear to make and as good as new when given back waits here for the
+ * next who wants one: completion queues, memory registrations.  So a pool grows
+ * with use; and what nobody has wanted for SDP_POOL_IDLE_MS is destroyed.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+#include "sdp_pool.h"
+
+enum { SDP_POOL_IDLE_MS = 10000 };
+
+struct sdp_pooled *sdp_pool_take(struct sdp_pool *pool)
+{
+	struct sdp_pooled *entry;
+
+	spin_lock_bh(&pool->lock);
+	entry = list_first_entry_or_null(&pool->idle, struct sdp_pooled, node);
+	if (entry)
+		list_del(&entry->node);
+	spin_unlock_bh(&pool->lock);
+	return entry;
+}
+
+void sdp_pool_give(struct sdp_pool *pool, struct sdp_pooled *entry)
+{
+	entry->since = jiffies;
+	spin_lock_bh(&pool->lock);
+	list_add(&entry->node, &pool->idle);
+	spin_unlock_bh(&pool->lock);
+	queue_delayed_work(system_long_wq, &pool->trim,
+			   msecs_to_jiffies(SDP_POOL_IDLE_MS));
+}
+
+/* Destroy those idle for @ms; the list is in the order of that time. */
+static void sdp_pool_trim(struct sdp_pool *pool, unsigned int ms)
+{
+	unsigned long before = jiffies - msecs_to_jiffies(ms);
+	struct sdp_pooled *entry, *next;
+	LIST_HEAD(old);
+	bool rest;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry_safe_reverse(entry, next, &pool->idle, node) {
+		if (time_after(entry->since, before))
+			break;
+		list_move(&entry->node, &old);
+	}
+	rest = !list_empty(&pool->idle);
+	spin_unlock_bh(&pool->lock);
+	list_for_each_entry_safe(entry, next, &old, node) {
+		pool->destroy(entry);
+		cond_resched();
+	}
+	if (rest)
+		queue_delayed_work(system_long_wq, &pool->trim,
+				   msecs_to_jiffies(SDP_POOL_IDLE_MS));
+}
+
+static void sdp_pool_trim_work(struct work_struct *work)
+{
+	sdp_pool_trim(container_of(to_delayed_work(work), struct sdp_pool,
+				   trim), SDP_POOL_IDLE_MS);
+}
+
+void sdp_pool_init(struct sdp_pool *pool,
+		   void (*destroy)(struct sdp_pooled *entry))
+{
+	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->idle);
+	INIT_DELAYED_WORK(&pool->trim, sdp_pool_trim_work);
+	pool->destroy = destroy;
+}
+
+void sdp_pool_exit(struct sdp_pool *pool, unsigned int late_ms)
+{
+	cancel_delayed_work_sync(&pool->trim);
+	if (list_empty(&pool->idle))
+		return;
+	msleep(late_ms);
+	sdp_pool_trim(pool, 0);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A stretch of a process's memory, pinned, so that a device can read or write
+ * it; see sdp_span.c.
+ */
+#ifndef _SDP_SPAN_H
+#define _SDP_SPAN_H
+
+#include <linux/dma-direction.h>
+#include <linux/list.h>
+#include <linux/scatterlist.h>
+#include <linux/types.h>
+
+struct iov_iter;
+struct page;
+struct sdp_net;
+
+/* Pages of one, and one more where it does not begin with a page. */
+enum {
+	SDP_SPAN_PAGES	= 64,
+	SDP_SPAN_BYTES	= SDP_SPAN_PAGES * 4096,
+};
+
+struct sdp_span {
+	struct sdp_net *sn;		/* charged for it */
+	u32 bytes;
+	u16 npages;
+	u8 dir;				/* enum dma_data_direction: TO_DEVICE if it
+					 * is read, FROM_DEVICE if it is written
+					 */
+	/* What the transport keeps with it while it is lent: see lend(). */
+	void *dev;
+	void *mr;
+	u32 key;
+	u64 va;				/* by which the key's holder knows it */
+	struct page *pages[SDP_SPAN_PAGES + 1];
+	struct scatterlist sg[SDP_SPAN_PAGES + 1];
+};
+
+/**
+ * sdp_span_pin() - pin what an iterator stands at
+ * @span: what to fill in
+ * @sn: namespace whose net.sdp.zcopy_pinned bounds it
+ * @iter: of user memory; not advanced
+ * @bytes: how much, at most; not more than one segment is taken, nor
+ *	SDP_SPAN_BYTES
+ * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
+ *
+ * Context: process; sleeps.
+ * Return: bytes pinned, from 1; -EFAULT if nothing could be, -EINVAL if it is
+ * not memory of a process, -ENOBUFS if too much is pinned already.
+ */
+int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
+		 const struct iov_iter *iter, u32 bytes, u8 dir);
+
+/**
+ * sdp_span_unpin() - the device has done with it
+ * @span: from sdp_span_pin()
+ *
+ * Context: process; may sleep.
+ */
+void sdp_span_unpin(struct sdp_span *span);
+
+#endif
