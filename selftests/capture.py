@@ -38,6 +38,7 @@ MARK_PORT, MARK = 9, b'the capture ends here'
 # size of the first buffers.
 FULL = 16384 - 16
 START = 4096
+ADVERTS = 8             # MaxAdverts of both sides
 
 # (bytes up, bytes down, end).  Sizes around a packet, a message, and more than
 # the credits of a new connection can carry.
@@ -348,7 +349,8 @@ def hello_wanted(e, n, client_id):
     ipv = CONNECTIONS[n][0]
     return {
         'mid': sdp.HELLO, 'flags': 0, 'bufs': e.trace['h1'].bufs[client_id], 'len': 92,
-        'mseq': 0, 'ack': 0, 'majv': 2, 'minv': 2, 'ipv': ipv, 'cap': 0, 'maxadverts': 1,
+        'mseq': 0, 'ack': 0, 'majv': 2, 'minv': 2, 'ipv': ipv, 'cap': 0,
+        'maxadverts': ADVERTS,
         'desremrcvsz': FULL + 16, 'localrcvsz': START, 'localport': one['name'][1],
         'src_ip': sdp.address_to_hello(one['name'][0]),
         'dst_ip': sdp.address_to_hello(one['peer'][0]), 'extmaxadverts': 0,
@@ -377,7 +379,7 @@ def check_hello(e):
         if c.service_id != 0x10000 + PORT:
             wrong.append(f'connection {n}: service id {c.service_id:#x}')
         ack = (*c.ack.head(), c.ack.version, c.ack.max_adverts, c.ack.rcvsz)
-        must = (sdp.HELLO_ACK, 0, e.trace['h2'].bufs[two], 196, 0, 0, 0x22, 1, START)
+        must = (sdp.HELLO_ACK, 0, e.trace['h2'].bufs[two], 196, 0, 0, 0x22, ADVERTS, START)
         if ack != must or any((c.ack.reserved1, c.ack.reserved2, *c.ack.reserved3)):
             wrong.append(f'connection {n}: HelloAck {ack}, must be {must}')
         # An orderly end and an abort both end in this; who asks may differ.

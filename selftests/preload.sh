@@ -178,7 +178,7 @@ sdpstat_sockets() {
 	[ "$(wc -l <"$dir/out")" = 2 ]
 	expect 0 "$tools/sdpstat" -n
 	[ "$(grep -c ESTABLISHED "$dir/out")" = 2 ]
-	grep -E "^ESTABLISHED .*$own:9833 +$own:[0-9]+ +combined/combined +none +[0-9]+ +rxe0 +sdp_stream/" \
+	grep -E "^ESTABLISHED .*$own:9833 +$own:[0-9]+ +(combined|pipelined)/(combined|pipelined) +none +[0-9]+ +rxe0 +sdp_stream/" \
 		"$dir/out"
 	grep -E "^ESTABLISHED .*$own:[0-9]+ +$own:9833 .*sdp_stream/$pid\$" "$dir/out"
 	expect 0 "$tools/sdpstat" -a

@@ -496,8 +496,9 @@ TEST_LIMIT(accept_faults, ~0u, 240)
 
 /* -------------------------------------------------------------- moving bytes */
 
-static void before_send(struct step *st, size_t len)
+static void before_send(struct step *st, size_t len, bool lend)
 {
+	sysctl("zcopy_thresh", lend ? 65536 : 0);
 	pair_open(&st->p);
 	st->len = len;
 	st->task = (struct task){ .run = task_recv, .fd = st->p.s, .buf = room,
@@ -527,17 +528,22 @@ static void after_send(struct step *st, int ret)
 
 static void before_send_1(struct step *st)
 {
-	before_send(st, 1);
+	before_send(st, 1, false);
 }
 
 static void before_send_64k(struct step *st)
 {
-	before_send(st, 65536);
+	before_send(st, 65536, false);
 }
 
 static void before_send_1m(struct step *st)
 {
-	before_send(st, BIG);
+	before_send(st, BIG, false);
+}
+
+static void before_lend_1m(struct step *st)
+{
+	before_send(st, BIG, true);
 }
 
 TEST_LIMIT(send_1_faults, ~0u, 120)
@@ -569,8 +575,20 @@ TEST_LIMIT(send_1m_faults, ~0u, 600)
 	sweep(&op, 40);
 }
 
+/* The same without a copy: what cannot be lent is copied. */
+TEST_LIMIT(lend_1m_faults, ON_SDP, 600)
+{
+	static const struct op op = {
+		"send 1 MiB, lent", before_lend_1m, call_send, after_send,
+		{ EFAULT },
+	};
+
+	sweep(&op, 12);
+}
+
 static void before_recv(struct step *st)
 {
+	sysctl("zcopy_thresh", 0);
 	pair_open(&st->p);
 	st->len = 65536;
 	memset(room, 0, st->len);
@@ -603,6 +621,34 @@ TEST_LIMIT(recv_faults, ~0u, 240)
 	};
 
 	sweep(&op, 4);
+}
+
+/* Read to where it is wanted; or not, and copied. */
+static void before_take(struct step *st)
+{
+	sysctl("zcopy_thresh", 65536);
+	pair_open(&st->p);
+	st->len = BIG;
+	memset(room, 0, st->len);
+	st->task = (struct task){ .run = task_send, .fd = st->p.c, .buf = big,
+				  .len = st->len };
+	task_start(&st->task);
+}
+
+static void after_take(struct step *st, int ret)
+{
+	after_recv(st, ret);
+	EQ(st->len, task_join(&st->task));
+}
+
+TEST_LIMIT(take_faults, ON_SDP, 240)
+{
+	static const struct op op = {
+		"recv 1 MiB, taken", before_take, call_recv, after_take,
+		{ EFAULT },
+	};
+
+	sweep(&op, 8);
 }
 
 /* ----------------------------------------------------------------- the others */

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include <linux/errqueue.h>
 
 #include "variant.h"
 
@@ -228,6 +231,32 @@ long long fill_(int fd, __u64 key)
 	}
 }
 
+unsigned int notified_(int fd, unsigned int next, bool *copied)
+{
+	bool v4 = variant->family == AF_INET;
+	struct sock_extended_err *e;
+	char control[200];
+	struct msghdr msg = {
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+
+	await(fd, POLLERR);
+	OK(recvmsg(fd, &msg, MSG_ERRQUEUE));
+	c = CMSG_FIRSTHDR(&msg);
+	CHECK(c);
+	EQ(v4 ? SOL_IP : SOL_IPV6, c->cmsg_level);
+	EQ(v4 ? IP_RECVERR : IPV6_RECVERR, c->cmsg_type);
+	e = (struct sock_extended_err *)CMSG_DATA(c);
+	EQ(0, e->ee_errno);
+	EQ(SO_EE_ORIGIN_ZEROCOPY, e->ee_origin);
+	EQ(next, e->ee_info);
+	CHECK(e->ee_data >= e->ee_info);
+	if (copied)
+		*copied = e->ee_code & SO_EE_CODE_ZEROCOPY_COPIED;
+	return e->ee_data - e->ee_info + 1;
+}
+
 int expect_reset_(int fd)
 {
 	char c;
@@ -250,6 +279,8 @@ static struct {
 	{ "cache_timeout", -1 }, { "cache_max", -1 }, { "require_timeout", -1 },
 	{ "mem_pressure", -1 }, { "mem_max", -1 }, { "shrink_after", -1 },
 	{ "poll_usec", -1 }, { "fallback_records", -1 },
+	{ "zcopy_thresh", -1 }, { "zcopy_wait", -1 }, { "zcopy_pinned", -1 },
+	{ "zcopy_adverts", -1 },
 };
 
 static int tunable(const char *word, int flags)

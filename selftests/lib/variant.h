@@ -110,6 +110,13 @@ int pair_shut_(const struct pair *p);
 long long fill_(int fd, __u64 key);
 #define fill(fd, key)	CALL(fill_(fd, key))
 
+/*
+ * Waits for the next notification of MSG_ZEROCOPY, which must be of calls from
+ * @next on; how many.  @copied: whether they were, if not NULL.
+ */
+unsigned int notified_(int fd, unsigned int next, bool *copied);
+#define notified(...)	CALL(notified_(__VA_ARGS__))
+
 /* Reset by the peer, as seen by this end. */
 int expect_reset_(int fd);
 #define expect_reset(fd) CALL(expect_reset_(fd))

@@ -171,8 +171,10 @@ class Model:
             return mode, advert, fin
         if m.mid == sdp.SRC_AVAIL:
             inline = bool(m.payload)
-            if advert or mode == BUFFERED or inline != (mode == COMBINED):
-                return 'proto'          # our MaxAdverts is 1
+            # No conversation here has as many as our MaxAdverts.
+            if advert and mode != PIPELINED or mode == BUFFERED or \
+                    inline != (mode == COMBINED):
+                return 'proto'
             return mode, not inline or len(m.payload) < m.size, fin
         if m.mid == sdp.MODE_CHANGE:
             to = {0x00: BUFFERED, 0x10: COMBINED, 0x20: PIPELINED}.get(m.mode & 0xf0)
@@ -645,6 +647,10 @@ class Run:
         # small ones is a matter of wire.py.
         was = self.remote.sysctl('rcvbuf_start', 16384)
         atexit.register(self.remote.sysctl, 'rcvbuf_start', int(was))
+        # What is offered is refused: the recorded conversations, and the model
+        # of what a mutation of them means, know no RDMA reads.
+        thresh = self.remote.sysctl('zcopy_thresh', 0)
+        atexit.register(self.remote.sysctl, 'zcopy_thresh', int(thresh))
         self.remote.start(OTHER)
         self.peer = wire.Peer(PEER)
         self.port = self.peer.port

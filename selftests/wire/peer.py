@@ -193,6 +193,30 @@ class Conn:
             while self._new():
                 pass
 
+    # ---- zero copy ----
+
+    def offer(self, data, inlined=0, va=None, **field):
+        """Data by SrcAvail, to be read by RDMA; the message."""
+        rkey = random.getrandbits(32)
+        va = random.getrandbits(48) if va is None else va
+        self.qp.memory[rkey] = (va, data)
+        return self.send(sdp.SRC_AVAIL, data[:inlined], size=len(data), rkey=rkey, va=va, **field)
+
+    def expect_read(self, size):
+        """RdmaRdCompl for so many bytes, in as many pieces as it likes."""
+        while size > 0:
+            msg = self.expect(sdp.RDMA_RD_COMPL)
+            assert 0 < msg.size <= size, f'{msg}, {size} were left'
+            size -= msg.size
+        return msg
+
+    def take_offer(self, offer, inlined):
+        """Read all of a SrcAvail of theirs and say so; its bytes."""
+        assert len(offer.payload) == inlined, offer
+        data = offer.payload + self.qp.read(offer.va + inlined, offer.rkey, offer.size - inlined)
+        self.send(sdp.RDMA_RD_COMPL, size=offer.size - inlined, flags=sdp.REQ_PIPE)
+        return data
+
     # ---- the end ----
 
     def dreq(self, wait=True):

@@ -10,7 +10,8 @@ addresses.
     Port        the socket; a thread that reads it and repeats what was not
                 answered
     Qp          one reliable connection: sends cut into packets, acknowledged,
-                repeated; sends received, put together, acknowledged
+                repeated; sends received, put together, acknowledged; RDMA reads
+                both ways, and an RDMA write
     Cm          connection manager's datagrams, as dictionaries of their fields
 
 Layouts are those of lib/sdp_decode.py, which reads them.
@@ -35,6 +36,7 @@ MTU_CODE = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 
 # AETH syndromes
 ACK_OK, RNR_NAK, NAK = 0x1f, 0x20, 0x60
+RETH = struct.Struct('>QII')            # address, key, length
 NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS = 0, 1, 2
 
 
@@ -52,7 +54,8 @@ class Port:
         else:
             # RoCE's UDP checksum is 0; IPv6 allows that only on request.
             s.setsockopt(socket.IPPROTO_UDP, 102, 1)    # UDP_NO_CHECK6_RX
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        # What an RDMA read of a quarter megabyte brings comes at once.
+        s.setsockopt(socket.SOL_SOCKET, 33, 4 << 20)        # SO_RCVBUFFORCE
         s.bind((self.address, sdp.ROCE_PORT))
         self.socket = s
         self.changed = threading.Condition(threading.RLock())
@@ -247,6 +250,11 @@ class Qp:
         self.rnr, self.nak, self.dead = 0, None, False
         self.mute = False               # take no packets
         self.late = False               # take them, acknowledge nothing
+        self.memory = {}                # key -> (address, bytes) that may be read
+        self.served = []                # of it: (key, offset, length)
+        self.stall = False              # do not answer reads yet
+        self.stalled = []               # what was asked meanwhile
+        self.got = {}                   # of our own reads: PSN -> bytes
         with port.changed:
             port.qps[qpn] = self
 
@@ -263,21 +271,54 @@ class Qp:
 
     def send(self, data, solicited=False):
         """A send of any length; returns when the packets are out, not taken."""
-        cuts = [data[i:i + self.mtu] for i in range(0, len(data), self.mtu)] or [b'']
         with self.port.changed:
             if not self.unacked:
                 self.due, self.tries = time.monotonic() + REPEAT, 0
-            for i, cut in enumerate(cuts):
-                last = i == len(cuts) - 1
-                if len(cuts) == 1:
-                    opcode = sdp.SEND_ONLY
-                else:
-                    opcode = sdp.SEND_FIRST if i == 0 else \
-                        sdp.SEND_LAST if last else sdp.SEND_MIDDLE
+            for opcode, cut, last in self._cut(data, sdp.SEND_FIRST, sdp.SEND_MIDDLE,
+                                               sdp.SEND_LAST, sdp.SEND_ONLY):
                 packet = (self.psn, opcode, cut, last, solicited and last)
                 self.unacked.append(packet)
                 self.psn = (self.psn + 1) & 0xffffff
                 self._put(packet)
+
+    def _cut(self, data, first, middle, last, only):
+        """Packets of data: the opcode of each, its part, whether it is the last."""
+        cuts = [data[i:i + self.mtu] for i in range(0, len(data), self.mtu)] or [b'']
+        opcodes = [first, *[middle] * (len(cuts) - 2), last] if len(cuts) > 1 else [only]
+        for i, (opcode, cut) in enumerate(zip(opcodes, cuts)):
+            yield opcode, cut, i == len(cuts) - 1
+
+    def read(self, va, rkey, length, limit=LIMIT):
+        """RDMA read: the bytes; PermissionError if the device refuses."""
+        count = max(-(-length // self.mtu), 1)
+        with self.port.changed:
+            self.got.clear()
+            self.nak = None
+            first = self._request(sdp.READ_REQUEST, RETH.pack(va, rkey, length), count)
+        wanted = [(first + i) & 0xffffff for i in range(count)]
+        self.port.wait('the read', lambda: self.nak is not None or
+                       all(p in self.got for p in wanted), limit)
+        if self.nak is not None:
+            raise PermissionError(f'NAK {self.nak}')
+        return b''.join(self.got[p] for p in wanted)
+
+    def write(self, va, rkey, data, limit=LIMIT):
+        """RDMA write of one packet; PermissionError if the device refuses."""
+        with self.port.changed:
+            self.nak = None
+            self._request(sdp.WRITE_ONLY, RETH.pack(va, rkey, len(data)) + data, 1)
+        self.port.wait('the write', lambda: self.nak is not None or not self.unacked, limit)
+        if self.nak is not None:
+            raise PermissionError(f'NAK {self.nak}')
+
+    def _request(self, opcode, body, count):
+        if not self.unacked:
+            self.due, self.tries = time.monotonic() + REPEAT, 0
+        packet = (self.psn, opcode, body, True, False)
+        self.unacked.append(packet)
+        self.psn = (self.psn + count) & 0xffffff
+        self._put(packet)
+        return packet[0]
 
     def _put(self, packet):
         psn, opcode, body, last, solicited = packet
@@ -303,8 +344,16 @@ class Qp:
     def take(self, p):
         if p.opcode == sdp.ACKNOWLEDGE:
             self._answered(p.psn, p.body[0])
-        elif p.opcode not in sdp.RESPONSES and not self.mute and self.psn is not None:
+        elif p.opcode in sdp.RESPONSES:
+            self._response(p)
+        elif not self.mute and self.psn is not None:
             self._asked(p)
+
+    def _response(self, p):
+        has_aeth = p.opcode != sdp.READ_MIDDLE
+        self.got[p.psn] = p.body[4 if has_aeth else 0:]
+        if p.opcode in (sdp.READ_LAST, sdp.READ_ONLY):
+            self._answered(p.psn, ACK_OK)
 
     def _answered(self, psn, syndrome):
         kind = syndrome & 0xe0
@@ -325,13 +374,16 @@ class Qp:
     def _asked(self, p):
         ahead = (p.psn - self.expect_psn) & 0xffffff
         if ahead & 0x800000:
-            self._answer(self.expect_psn - 1, ACK_OK)           # had that already
+            if p.opcode == sdp.READ_REQUEST:
+                self._serve(p.psn, *RETH.unpack(p.body[:16]))
+            else:
+                self._answer(self.expect_psn - 1, ACK_OK)       # had that already
             return
         if ahead:
             self._answer(self.expect_psn, NAK | NAK_SEQUENCE)
             return
         if p.opcode == sdp.READ_REQUEST:
-            self.read_requested(p)
+            self._read_requested(p)
             return
         self.expect_psn = (self.expect_psn + 1) & 0xffffff
         if p.opcode in (sdp.SEND_FIRST, sdp.SEND_ONLY):
@@ -346,9 +398,42 @@ class Qp:
         if p.ack_req or last:
             self._answer(p.psn, ACK_OK)
 
-    def read_requested(self, p):
-        """An RDMA read: p.body has address, key, length.  Nothing to read here."""
-        self._answer(p.psn, NAK | NAK_ACCESS)
+    def _read_requested(self, p):
+        va, rkey, length = RETH.unpack(p.body[:16])
+        self.expect_psn = (self.expect_psn + max(-(-length // self.mtu), 1)) & 0xffffff
+        self.msn = (self.msn + 1) & 0xffffff
+        if rkey in self.memory:
+            self.served.append((rkey, va - self.memory[rkey][0], length))
+        if self.stall:
+            self.stalled.append((p.psn, va, rkey, length))
+        else:
+            self._serve(p.psn, va, rkey, length)
+
+    def _serve(self, psn, va, rkey, length):
+        """Answer an RDMA read, or refuse it."""
+        if self.stall:
+            return
+        base, data = self.memory.get(rkey, (0, b''))
+        if va < base or va + length > base + len(data):
+            self._answer(psn, NAK | NAK_ACCESS)
+            return
+        data = data[va - base:va - base + length]
+        aeth = struct.pack('>I', ACK_OK << 24 | self.msn)
+        for opcode, cut, _ in self._cut(data, sdp.READ_FIRST, sdp.READ_MIDDLE, sdp.READ_LAST,
+                                        sdp.READ_ONLY):
+            self.port.transmit(self.peer, opcode, self.peer_qpn, psn,
+                               cut if opcode == sdp.READ_MIDDLE else aeth + cut)
+            psn += 1
+
+    def serve_stalled(self, count=None):
+        """Answer what was asked while stalled, the first of it or all."""
+        with self.port.changed:
+            self.stall = False
+            now = self.stalled[:count]
+            self.stalled = self.stalled[len(now):]
+            for asked in now:
+                self._serve(*asked)
+            self.stall = bool(self.stalled)
 
     def acknowledge(self):
         """All that was taken while late."""

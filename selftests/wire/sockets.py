@@ -162,6 +162,30 @@ class Agent:
         self.sockets[n].setblocking(False)
         return self.meanwhile.pop(n, b'').hex()
 
+    def send_meanwhile(self, n, size, seed=0, timeout=None):
+        """A thread sleeps in send(), sent_meanwhile() tells how it ended."""
+        def send():
+            try:
+                self.meanwhile[n] = self.sockets[n].send(pattern(size, seed))
+            except OSError as e:
+                self.meanwhile[n] = -e.errno
+
+        s = self.sockets[n]
+        s.setblocking(True)
+        ms = int((timeout or 0) * 1000)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO,
+                     struct.pack('ll', ms // 1000, ms % 1000 * 1000))
+        self.readers[n] = threading.Thread(target=send, daemon=True)
+        self.readers[n].start()
+
+    def sent_meanwhile(self, n, limit=LIMIT):
+        """Bytes, or an errno below 0; None if it sleeps on."""
+        self.readers[n].join(limit)
+        if self.readers[n].is_alive():
+            return None
+        self.sockets[n].setblocking(False)
+        return self.meanwhile.pop(n)
+
     def ended(self, n, limit=LIMIT):
         """Wait for the end: "eof", or the errno of a read."""
         self._wait(n, select.POLLIN, limit)

@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Long sends and receives, which SDP does without copying: to a program they are
+ * what they are with TCP, whoever reads, waits, gives up or dies meanwhile.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <netinet/tcp.h>
+#include <sys/mman.h>
+
+#include "lib/variant.h"
+
+enum {
+	LONG	= 1 << 20,
+	PAGE	= 4096,
+};
+
+/* Counters that say that it was not copied, on SDP; 0 with TCP. */
+static unsigned long long count(const char *name)
+{
+	return on_sdp() ? counter(name) : 0;
+}
+
+/* Memory that begins @off bytes behind a page. */
+static char *memory(size_t len, size_t off)
+{
+	char *at = mmap(NULL, len + off + PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at + off;
+}
+
+/* The pattern, key 1, from position 0. */
+static char *pattern(size_t len, size_t off)
+{
+	char *at = memory(len, off);
+
+	pattern_fill(at, len, 1, 0);
+	return at;
+}
+
+static int send_and_recv_(const struct pair *p, size_t len, size_t from,
+			  size_t to, int flags)
+{
+	struct task t = { .run = task_send, .fd = p->c, .len = len };
+	char *there = memory(len, to);
+	size_t got = 0;
+
+	t.buf = pattern(len, from);
+	task_start(&t);
+	while (got < len) {
+		ssize_t n = OK(recv(p->s, there + got, len - got, flags));
+
+		CHECK(n > 0);
+		got += n;
+	}
+	EQ(-1, pattern_check(there, len, 1, 0));
+	EQ(len, task_join(&t));
+	munmap((char *)t.buf - from, len + from + PAGE);
+	munmap(there - to, len + to + PAGE);
+	return 0;
+}
+
+#define send_and_recv(...)	CALL(send_and_recv_(__VA_ARGS__))
+
+/* Sizes around every bound, memory that begins anywhere, both ways. */
+TEST_LIMIT(zcopy_sizes, ~0u, 60)
+{
+	static const size_t sizes[] = {
+		65535, 65536, 65537, 100001, 262143, 262144, 262145, 524289,
+		LONG, 3 * LONG + 1,
+	};
+	static const size_t offs[] = { 0, 1, 63, 4095 };
+	unsigned long long lent = count("bytes_lent");
+	size_t i, total = 0;
+	struct pair p, back;
+
+	pair_open(&p);
+	back = (struct pair) { .c = p.s, .s = p.c };
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		send_and_recv(&p, sizes[i], offs[i % 4], offs[i / 4], MSG_WAITALL);
+		send_and_recv(&back, sizes[i], offs[i / 4], offs[i % 4], 0);
+		if (sizes[i] >= 65536)
+			total += 2 * sizes[i];
+	}
+	if (on_sdp())
+		EQ(lent + total, count("bytes_lent"));
+}
+
+/* A reader who waits with room for it has it read to where he wants it. */
+static int read_waiting_(const struct pair *p, size_t len, int times)
+{
+	unsigned long long taken = count("bytes_taken");
+	struct task t = { .run = task_recv, .fd = p->s, .len = len,
+			  .buf = memory(len, 0), .flags = MSG_WAITALL };
+	char *from = pattern(len, 0);
+	int i;
+
+	for (i = 0; i < times; i++) {
+		memset(t.buf, 0, len);
+		task_start(&t);
+		EQ(len, send(p->c, from, len, 0));
+		EQ(len, task_join(&t));
+		EQ(-1, pattern_check(t.buf, len, 1, 0));
+	}
+	/* He may have been late now and then. */
+	if (on_sdp())
+		IN_RANGE(len * times / 2, len * times,
+			 count("bytes_taken") - taken);
+	return 0;
+}
+
+#define read_waiting(...)	CALL(read_waiting_(__VA_ARGS__))
+
+TEST(zcopy_reader_waits)
+{
+	struct pair p;
+
+	pair_open(&p);
+	read_waiting(&p, 65536, 32);
+	read_waiting(&p, LONG, 8);
+}
+
+/* What he has room for in the end is too little for that: it is not forgotten. */
+TEST(zcopy_short_rest)
+{
+	enum { ROOM = 65536 + 1000 };
+	struct task t = { .run = task_recv, .len = ROOM, .flags = MSG_WAITALL };
+	char *from = pattern(2 * 65536, 0);
+	struct pair p;
+
+	sysctl("zcopy_wait", 60000);
+	pair_open(&p);
+	t.fd = p.s;
+	t.buf = memory(ROOM, 0);
+	task_start(&t);
+	EQ(65536, send(p.c, from, 65536, 0));
+	EQ(65536, send(p.c, from + 65536, 65536, 0));
+	EQ(ROOM, task_join(&t));
+	EQ(-1, pattern_check(t.buf, ROOM, 1, 0));
+	recv_pattern(p.s, 2 * 65536 - ROOM, 1, ROOM);
+}
+
+/* A reader of small pieces, of what he may look at first, by poll. */
+TEST(zcopy_read_by_pieces)
+{
+	unsigned long long fetched = count("bytes_fetched");
+	struct task t = { .run = task_send, .len = LONG };
+	char there[70000];
+	struct pair p;
+	size_t got;
+
+	pair_open(&p);
+	t.fd = p.c;
+	t.buf = pattern(LONG, 0);
+	task_start(&t);
+	EQ(1000, recv(p.s, there, 1000, MSG_PEEK | MSG_WAITALL));
+	EQ(-1, pattern_check(there, 1000, 1, 0));
+	for (got = 0; got < LONG / 2; got += 1000)
+		recv_pattern(p.s, 1000, 1, got);
+	nonblock(p.s, true);
+	while (got < LONG) {
+		ssize_t n = recv(p.s, there, sizeof(there), 0);
+
+		if (n < 0) {
+			CHECK(errno == EAGAIN);
+			await(p.s, POLLIN);
+			CHECK(inq(p.s) > 0);
+			continue;
+		}
+		EQ(-1, pattern_check(there, n, 1, got));
+		got += n;
+	}
+	EQ(LONG, task_join(&t));
+	if (on_sdp())
+		CHECK(count("bytes_fetched") > fetched);
+}
+
+/* Several pieces of memory in a call, short ones between. */
+TEST(zcopy_vectors)
+{
+	struct task t = { .run = task_drain };
+	struct iovec v[5];
+	struct pair p;
+	size_t i, pos = 0;
+
+	pair_open(&p);
+	t.fd = p.s;
+	for (i = 0; i < 5; i++) {
+		v[i].iov_len = i % 2 ? 100 : 200000;
+		v[i].iov_base = memory(v[i].iov_len, i);
+		pattern_fill(v[i].iov_base, v[i].iov_len, 1, pos);
+		pos += v[i].iov_len;
+	}
+	task_start(&t);
+	EQ(pos, writev(p.c, v, 5));
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(pos, task_join(&t));
+}
+
+/* Both ends send before they read, as much as TCP has room for. */
+static void send_then_recv(struct task *t)
+{
+	ssize_t n = send(t->fd, t->buf, t->len, 0);
+
+	t->ret = n < 0 ? n : recv(t->fd, t->buf, t->len, MSG_WAITALL);
+}
+
+TEST(zcopy_both_send_first)
+{
+	struct task t[2];
+	struct pair p;
+	int i, round;
+
+	pair_open(&p);
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < 2; i++) {
+			t[i] = (struct task) {
+				.run = send_then_recv, .fd = i ? p.s : p.c,
+				.buf = pattern(65536, i), .len = 65536,
+			};
+			task_start(&t[i]);
+		}
+		for (i = 0; i < 2; i++) {
+			EQ(65536, task_join(&t[i]));
+			EQ(-1, pattern_check(t[i].buf, 65536, 1, 0));
+		}
+	}
+}
+
+/*
+ * Nobody reads: the sender is not held for longer than he said, and what he was
+ * told to have sent is what arrives, no byte more.
+ */
+TEST(zcopy_nobody_reads)
+{
+	size_t len = 16 * LONG;
+	struct pair p;
+	ssize_t n;
+
+	pair_open(&p);
+	set_ms(p.c, SO_SNDTIMEO, 500);
+	n = OK(send(p.c, pattern(len, 0), len, 0));
+	CHECK(n > 0 && n < (ssize_t)len);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(n, drain(p.s, 1, 0));
+}
+
+/* A signal ends the wait; what was sent by then is told, and comes. */
+TEST(zcopy_signal)
+{
+	struct task t = { .run = task_send, .len = 16 * LONG };
+	struct pair p;
+
+	catch(0);
+	pair_open(&p);
+	t.fd = p.c;
+	t.buf = pattern(t.len, 0);
+	task_start(&t);
+	pthread_kill(t.thread, SIGUSR1);
+	CHECK(task_join(&t) > 0 && t.ret < (long long)t.len);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(t.ret, drain(p.s, 1, 0));
+}
+
+/* A sender who is killed is gone soon, and what comes of his is right. */
+TEST(zcopy_killed)
+{
+	struct pair p;
+	long long n;
+	int status;
+	pid_t pid;
+
+	pair_open(&p);
+	pid = OK(fork());
+	if (!pid) {
+		close(p.s);
+		send(p.c, pattern(16 * LONG, 0), 16 * LONG, 0);
+		_exit(1);
+	}
+	close(p.c);
+	await(p.s, POLLIN);
+	wait_asleep(pid, pid);
+	OK(kill(pid, SIGKILL));
+	EVENTUALLY(pid, waitpid(pid, &status, WNOHANG));
+	CHECK(WIFSIGNALED(status));
+	n = drain(p.s, 1, 0);
+	CHECK(n > 0 && n < 16 * LONG);
+}
+
+/* His other thread ends the stream under him. */
+TEST(zcopy_shutdown)
+{
+	struct task t = { .run = task_send, .len = 16 * LONG,
+			  .flags = MSG_NOSIGNAL };
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.c;
+	t.buf = pattern(t.len, 0);
+	task_start(&t);
+	OK(shutdown(p.c, SHUT_WR));
+	CHECK(task_join(&t) > 0 && t.ret < (long long)t.len);
+	EQ(t.ret, drain(p.s, 1, 0));
+}
+
+/* The reader goes and leaves most of it. */
+TEST(zcopy_reader_goes)
+{
+	struct task t = { .run = task_send, .len = 16 * LONG,
+			  .flags = MSG_NOSIGNAL };
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.c;
+	t.buf = pattern(t.len, 0);
+	task_start(&t);
+	recv_pattern(p.s, 100000, 1, 0);
+	OK(close(p.s));
+	CHECK(task_join(&t) < (long long)t.len);
+	if (t.ret < 0)
+		CHECK(t.err == ECONNRESET || t.err == EPIPE);
+	else
+		await(p.c, POLLERR | POLLHUP);
+}
+
+/* Several who send at a time: all of each arrives. */
+TEST(zcopy_senders)
+{
+	enum { SENDERS = 3, LEN = 300000 };
+	struct task t[SENDERS];
+	size_t got = 0, of[SENDERS] = {};
+	char *there = memory(LONG, 0);
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < SENDERS; i++) {
+		t[i] = (struct task) { .run = task_send, .fd = p.c, .len = LEN,
+				       .buf = memory(LEN, i) };
+		memset(t[i].buf, 'a' + i, LEN);
+		task_start(&t[i]);
+	}
+	while (got < SENDERS * LEN) {
+		ssize_t k, n = OK(recv(p.s, there, LONG, 0));
+
+		CHECK(n > 0);
+		for (k = 0; k < n; k++) {
+			IN_RANGE('a', 'a' + SENDERS - 1, there[k]);
+			of[there[k] - 'a']++;
+		}
+		got += n;
+	}
+	for (i = 0; i < SENDERS; i++) {
+		EQ(LEN, of[i]);
+		EQ(LEN, task_join(&t[i]));
+	}
+}
+
+/* Several who read: each byte goes to one of them. */
+TEST(zcopy_readers)
+{
+	enum { READERS = 3, LEN = 1200000 };
+	struct task t[READERS], s = { .run = task_send, .len = LEN };
+	long long sum = 0, want = 0, i, k;
+	struct pair p;
+
+	pair_open(&p);
+	for (i = 0; i < READERS; i++) {
+		t[i] = (struct task) { .run = task_recv, .fd = p.s,
+				       .buf = memory(LEN / READERS, 0),
+				       .len = LEN / READERS,
+				       .flags = MSG_WAITALL };
+		task_start(&t[i]);
+	}
+	s.fd = p.c;
+	s.buf = pattern(LEN, 0);
+	for (k = 0; k < LEN; k++)
+		want += ((unsigned char *)s.buf)[k];
+	task_start(&s);
+	for (i = 0; i < READERS; i++) {
+		EQ(LEN / READERS, task_join(&t[i]));
+		for (k = 0; k < LEN / READERS; k++)
+			sum += ((unsigned char *)t[i].buf)[k];
+	}
+	EQ(want, sum);
+	EQ(LEN, task_join(&s));
+}
+
+/* Memory that cannot be read, or written, where it matters. */
+TEST(zcopy_bad_memory)
+{
+	struct task t = { .run = task_send, .len = 200000 };
+	char *half = memory(LONG, 0), *there;
+	struct pair p;
+	ssize_t n;
+
+	pair_open(&p);
+	pattern_fill(half, LONG, 1, 0);
+	OK(munmap(half + 128 * 1024, LONG - 128 * 1024));
+	n = OK(send(p.c, half, LONG, 0));
+	IN_RANGE(1, 128 * 1024, n);
+	FAILS(EFAULT, send(p.c, half + 128 * 1024, 100000, 0));
+	recv_pattern(p.s, n, 1, 0);
+	/* What a reader has no room for stays. */
+	t.fd = p.c;
+	t.buf = pattern(t.len, 0);
+	task_start(&t);
+	there = memory(t.len, 0);
+	OK(mprotect(there, t.len, PROT_READ));
+	FAILS(EFAULT, recv(p.s, there, t.len, 0));
+	OK(mprotect(there, t.len, PROT_READ | PROT_WRITE));
+	EQ(t.len, recv(p.s, there, t.len, MSG_WAITALL));
+	EQ(-1, pattern_check(there, t.len, 1, 0));
+	EQ(t.len, task_join(&t));
+}
+
+static int send_mapped_(const struct pair *p, char *at, size_t len)
+{
+	struct task t = { .run = task_send, .fd = p->c, .buf = at, .len = len };
+	char *there = memory(len, 0);
+
+	CHECK(at != MAP_FAILED);
+	task_start(&t);
+	EQ(len, recv(p->s, there, len, MSG_WAITALL));
+	EQ(0, memcmp(there, at, len));
+	EQ(len, task_join(&t));
+	return 0;
+}
+
+#define send_mapped(...)	CALL(send_mapped_(__VA_ARGS__))
+
+/* Memory of many kinds: never touched, a file's, shared, huge. */
+TEST(zcopy_kinds_of_memory)
+{
+	char name[] = "/tmp/zcopy-XXXXXX";
+	struct pair p;
+	char *at;
+	int fd;
+
+	pair_open(&p);
+	send_mapped(&p, mmap(NULL, LONG, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0), LONG);
+	fd = OK(mkstemp(name));
+	OK(unlink(name));
+	EQ(LONG, write(fd, pattern(LONG, 0), LONG));
+	send_mapped(&p, mmap(NULL, LONG, PROT_READ, MAP_PRIVATE, fd, 0), LONG);
+	at = mmap(NULL, LONG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	send_mapped(&p, at, LONG);
+	/* And received into the file. */
+	struct task t = { .run = task_send, .fd = p.c, .len = LONG,
+			  .buf = memory(LONG, 0) };
+	pattern_fill(t.buf, LONG, 2, 0);
+	task_start(&t);
+	EQ(LONG, recv(p.s, at, LONG, MSG_WAITALL));
+	EQ(LONG, task_join(&t));
+	EQ(LONG, pread(fd, t.buf, LONG, 0));
+	EQ(-1, pattern_check(t.buf, LONG, 2, 0));
+	at = mmap(NULL, 4 * LONG, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(at, 4 * LONG, MADV_HUGEPAGE);
+	pattern_fill(at, 4 * LONG, 3, 0);
+	send_mapped(&p, at, 4 * LONG);
+}
+
+/*
+ * A child is made while memory is lent: what the parent does with his memory is
+ * his own, on either side.
+ */
+TEST(zcopy_fork)
+{
+	struct task t = { .run = task_send, .len = LONG };
+	struct task r = { .run = task_recv, .len = LONG, .flags = MSG_WAITALL };
+	struct pair p;
+	pid_t pid;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < 3; i++) {
+		t.fd = p.c;
+		t.buf = pattern(LONG, 0);
+		r.fd = p.s;
+		r.buf = memory(LONG, 0);
+		memset(r.buf, 1, LONG);
+		task_start(i ? &t : &r);
+		pid = OK(fork());
+		if (!pid) {
+			memset(t.buf, 2, LONG);
+			memset(r.buf, 2, LONG);
+			_exit(0);
+		}
+		memset((char *)r.buf + LONG - 1, 3, 1);
+		task_start(i ? &r : &t);
+		CHILD_OK(pid);
+		EQ(LONG, task_join(&t));
+		EQ(LONG, task_join(&r));
+		EQ(-1, pattern_check(r.buf, LONG, 1, 0));
+	}
+}
+
+/* An urgent byte behind a long send, and a long one behind that. */
+TEST(zcopy_urgent)
+{
+	struct task t = { .run = task_send, .len = 200000 };
+	struct pair p;
+	char byte;
+
+	pair_open(&p);
+	t.fd = p.c;
+	t.buf = pattern(t.len, 0);
+	task_start(&t);
+	recv_pattern(p.s, t.len, 1, 0);
+	EQ(t.len, task_join(&t));
+	EQ(1, send(p.c, "!", 1, MSG_OOB));
+	await(p.s, POLLPRI);
+	task_start(&t);
+	EQ(1, recv(p.s, &byte, 1, MSG_OOB));
+	EQ('!', byte);
+	recv_pattern(p.s, t.len, 1, 0);
+	EQ(t.len, task_join(&t));
+}
+
+/*
+ * MSG_ZEROCOPY: each call is told of, in order; on SDP it says that it was not
+ * copied where it was not.  TCP copies on the way to the same host.
+ */
+TEST(zcopy_notified)
+{
+	struct task t = { .run = task_drain };
+	unsigned int told = 0, i;
+	char *buf = pattern(5 * LONG, 0);
+	struct pair p;
+	bool copied;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+	t.fd = p.s;
+	task_start(&t);
+	for (i = 0; i < 3; i++) {
+		EQ(LONG, send(p.c, buf + i * LONG, LONG, MSG_ZEROCOPY));
+		EQ(1, notified(p.c, told++, &copied));
+		EQ(!on_sdp(), copied);
+	}
+	/* Too short to be worth it; and of a call that does not wait. */
+	EQ(1000, send(p.c, buf + 3 * LONG, 1000, MSG_ZEROCOPY));
+	EQ(1, notified(p.c, told++, &copied));
+	EQ(1, copied);
+	CHECK(send(p.c, buf + 3 * LONG + 1000, 100000,
+		   MSG_ZEROCOPY | MSG_DONTWAIT) > 0);
+	EQ(1, notified(p.c, told++, &copied));
+	EQ(1, copied);
+	/* What was not done is not told. */
+	FAILS(EFAULT, send(p.c, (void *)8, 100000, MSG_ZEROCOPY));
+	FAILS(EAGAIN, recv(p.c, buf, 1, MSG_ERRQUEUE));
+	OK(shutdown(p.c, SHUT_WR));
+	CHECK(task_join(&t) > 3 * LONG + 1000);
+}
+
+/*
+ * Both ways at once, by two threads at each end: lengths by chance from 1 to
+ * 600,000, calls that wait and that do not, signals into them, thresholds that
+ * change, and offers that are taken back as soon as nobody reads.
+ */
+struct blower {
+	pthread_t thread;
+	int fd;
+	unsigned int seed;
+	unsigned long long key, pos;
+	atomic_bool stop;
+};
+
+enum { GUST = 600000 };
+
+static int is_passing(int err)
+{
+	return err == EINTR || err == EAGAIN;
+}
+
+static void *blow(void *arg)
+{
+	static const int kinds[] = { 0, 0, 0, MSG_DONTWAIT, MSG_MORE };
+	struct blower *b = arg;
+	char *buf = memory(GUST, 0);
+
+	while (!b->stop) {
+		size_t off = rand_r(&b->seed) % 5000;
+		size_t len = 1 + rand_r(&b->seed) %
+			     (rand_r(&b->seed) % 4 ? GUST - off : 3000);
+		int flags = kinds[rand_r(&b->seed) % ARRAY_SIZE(kinds)];
+		ssize_t n;
+
+		if (len > GUST - off)
+			len = GUST - off;
+		pattern_fill(buf + off, len, b->key, b->pos);
+		n = send(b->fd, buf + off, len, flags | MSG_NOSIGNAL);
+		/* It is ours again: nobody may read it later than now. */
+		memset(buf + off, 0xee, len);
+		if (n < 0)
+			CHECK(is_passing(errno));
+		else
+			b->pos += n;
+	}
+	OK(shutdown(b->fd, SHUT_WR));
+	return NULL;
+}
+
+static void *be_blown(void *arg)
+{
+	static const int kinds[] = {
+		0, 0, MSG_WAITALL, MSG_WAITALL, MSG_DONTWAIT, MSG_PEEK,
+	};
+	struct blower *b = arg;
+	char *buf = memory(GUST, 0);
+
+	for (;;) {
+		size_t off = rand_r(&b->seed) % 5000;
+		size_t len = 1 + rand_r(&b->seed) %
+			     (rand_r(&b->seed) % 4 ? GUST - off : 3000);
+		int flags = kinds[rand_r(&b->seed) % ARRAY_SIZE(kinds)];
+		ssize_t n;
+
+		if (len > GUST - off)
+			len = GUST - off;
+		n = recv(b->fd, buf + off, len, flags);
+		if (n < 0) {
+			CHECK(is_passing(errno));
+			continue;
+		}
+		if (!n)
+			return NULL;
+		EQ(-1, pattern_check(buf + off, n, b->key, b->pos));
+		if (flags != MSG_PEEK)
+			b->pos += n;
+		if (rand_r(&b->seed) % 64 == 0)
+			usleep(rand_r(&b->seed) % 20000);
+	}
+}
+
+TEST_LIMIT(zcopy_storm, ~0u, 60)
+{
+	static const int thresholds[] = { 0, 1, 5000, 65536, -1 };
+	static const int waits[] = { 1, 5, 250 };
+	unsigned int seed = ktap_now();
+	struct blower b[4] = {};
+	long long end;
+	struct pair p;
+	int i;
+
+	ktap_note("seed %u", seed);
+	catch(0);
+	pair_open(&p);
+	for (i = 0; i < 4; i++) {
+		b[i].fd = i % 2 ? p.c : p.s;
+		b[i].seed = seed + i;
+		b[i].key = i == 0 || i == 3 ? 1 : 2;
+	}
+	EQ(0, pthread_create(&b[0].thread, NULL, blow, &b[0]));
+	EQ(0, pthread_create(&b[1].thread, NULL, blow, &b[1]));
+	EQ(0, pthread_create(&b[2].thread, NULL, be_blown, &b[2]));
+	EQ(0, pthread_create(&b[3].thread, NULL, be_blown, &b[3]));
+	end = ktap_now() + ktap_ms(1500);
+	while (ktap_now() < end) {
+		usleep(rand_r(&seed) % 5000);
+		i = rand_r(&seed) % 8;
+		if (i < 4)
+			pthread_kill(b[i].thread, SIGUSR1);
+		else if (i < 6 && on_sdp())
+			OK(set_int(i == 4 ? p.c : p.s, SOL_SDP, SDP_ZCOPY,
+				   thresholds[rand_r(&seed) %
+					      ARRAY_SIZE(thresholds)]));
+		else if (i == 6)
+			sysctl("zcopy_wait",
+			       waits[rand_r(&seed) % ARRAY_SIZE(waits)]);
+	}
+	for (i = 0; i < 2; i++)
+		b[i].stop = true;
+	for (i = 0; i < 4; i++)
+		EQ(0, pthread_join(b[i].thread, NULL));
+	EQ(b[0].pos, b[3].pos);
+	EQ(b[1].pos, b[2].pos);
+	ktap_note("%llu and %llu bytes", b[0].pos, b[1].pos);
+}
+
+/* Nothing is pinned, and nothing is out, when it is over. */
+TEST_ON(zcopy_thresholds, ON_SDP)
+{
+	unsigned long long lent = counter("bytes_lent");
+	struct pair p;
+
+	pair_open(&p);
+	sysctl("zcopy_thresh", 0);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	EQ(lent, counter("bytes_lent"));
+	sysctl("zcopy_thresh", LONG);
+	send_and_recv(&p, LONG - 1, 0, 0, 0);
+	EQ(lent, counter("bytes_lent"));
+	send_and_recv(&p, LONG, 0, 0, 0);
+	EQ(lent + LONG, counter("bytes_lent"));
+	/* No memory may be pinned: it is copied, and nothing is lost. */
+	sysctl("zcopy_pinned", 0);
+	send_and_recv(&p, 3 * LONG, 0, 0, 0);
+	EQ(lent + LONG, counter("bytes_lent"));
+}
+
+/* The socket's own word, by both names. */
+TEST_ON(zcopy_option, ON_SDP)
+{
+	unsigned long long lent = counter("bytes_lent");
+	unsigned long long refused = counter("offers_refused");
+	struct pair p;
+	int fd;
+
+	fd = sock();
+	EQ(-1, get_int(fd, SOL_SDP, SDP_ZCOPY));
+	FAILS(EINVAL, set_int(fd, SOL_SDP, SDP_ZCOPY, -2));
+	OK(set_int(fd, SOL_TCP, SDP_ZCOPY_THRESH, 12345));
+	EQ(12345, get_int(fd, SOL_SDP, SDP_ZCOPY));
+	EQ(12345, get_int(fd, SOL_TCP, SDP_ZCOPY_THRESH));
+
+	pair_start(&p);
+	OK(set_int(p.l, SOL_SDP, SDP_ZCOPY, 0));
+	pair_finish(&p);
+	EQ(0, get_int(p.s, SOL_SDP, SDP_ZCOPY));
+	/* What is offered to it is refused, and comes by copy. */
+	send_and_recv(&p, LONG, 0, 0, 0);
+	EQ(refused + 1, counter("offers_refused"));
+	EQ(lent + 64, counter("bytes_lent"));
+	/* Nor does it offer. */
+	send_and_recv(&(struct pair) { .c = p.s, .s = p.c }, LONG, 0, 0, 0);
+	EQ(lent + 64, counter("bytes_lent"));
+	OK(set_int(p.s, SOL_SDP, SDP_ZCOPY, LONG));
+	send_and_recv(&(struct pair) { .c = p.s, .s = p.c }, LONG, 0, 0, 0);
+	EQ(lent + 64 + LONG, counter("bytes_lent"));
+}
