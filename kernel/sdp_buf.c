@@ -225,6 +225,7 @@ static void sdp_msg_free_loan(struct sdp_msg *msg)
 	struct sdp_loan *loan = msg->loan;
 
 	if (msg->op != SDP_OP_SEND) {
+		loan->msg = NULL;
 		loan->state = SDP_LOAN_FREE;
 	} else if (loan->msg == msg) {
 		loan->msg = NULL;

@@ -49,6 +49,7 @@ enum sdp_op {
 	SDP_OP_SEND,		/* a message, and what it offers if it does */
 	SDP_OP_NOTHING,		/* asks the peer's device whether it is there */
 	SDP_OP_READ,		/* RDMA Read into @buf or @loan */
+	SDP_OP_WRITE,		/* RDMA Write of @loan; then it is taken back */
 	SDP_OP_TAKE_BACK,	/* makes @loan's key lead nowhere */
 };
 
@@ -72,8 +73,8 @@ struct sdp_msg {
 	bool signalled;
 	bool mapped;		/* for the device; only when posted */
 	struct sdp_buf *buf;	/* to read into, with its size; or */
-	struct sdp_loan *loan;	/* to read into, to offer, to take back */
-	u32 rkey;		/* to read from, when posted */
+	struct sdp_loan *loan;	/* to read into, to write, offer or take back */
+	u32 rkey;		/* to read from or write to, when posted */
 	u64 va;
 	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* of control messages */
 };
@@ -81,7 +82,7 @@ struct sdp_msg {
 /* Where memory on loan stands. */
 enum sdp_loan_state {
 	SDP_LOAN_QUEUED,	/* not told to anybody yet */
-	SDP_LOAN_OUT,		/* the peer has its key; or it is being read into */
+	SDP_LOAN_OUT,		/* the peer has its key; or it is read into, written */
 	SDP_LOAN_BACK,		/* not the peer's any more, its key may be valid */
 	SDP_LOAN_FREE,		/* no device knows it: to be unpinned */
 };
@@ -91,11 +92,11 @@ enum sdp_loan_state {
  * call that lends it, which does not return before it is free.
  */
 struct sdp_loan {
-	struct list_head node;	/* tx.loans or tx.takes */
+	struct list_head node;	/* tx.loans, tx.takes or tx.asks */
 	u8 state;		/* enum sdp_loan_state; tx.lock */
 	u32 moved;		/* bytes that are where they are to go */
-	struct sdp_msg *msg;	/* the SrcAvail, while it is queued */
-	struct sdp_msg op;	/* the request that reads into it, or takes it back */
+	struct sdp_msg *msg;	/* of the stream, that it goes with; while queued */
+	struct sdp_msg op;	/* what moves it, or takes it back */
 	struct sdp_span span;
 };
 
@@ -172,7 +173,7 @@ static inline void *sdp_msg_payload_at(const struct sdp_msg *msg)
 
 /**
  * sdp_loan_alloc() - make one that has no memory yet
- * @op: SDP_OP_READ or SDP_OP_TAKE_BACK: what its own request is for
+ * @op: SDP_OP_READ, WRITE or TAKE_BACK: what its own request is for
  * @slots: of the send queue that the request takes
  *
  * Context: process; sleeps.

@@ -92,6 +92,10 @@ enum sdp_ctl {
 	SDP_CTL_RCVBUF		= 0x20,
 	SDP_CTL_RD_COMPL	= 0x40,
 	SDP_CTL_SRC_CANCEL	= 0x80,
+	SDP_CTL_WR_COMPL	= 0x100,
+	SDP_CTL_SINK_AVAIL	= 0x200,
+	SDP_CTL_SINK_CANCEL	= 0x400,
+	SDP_CTL_CANCEL_ACK	= 0x800,
 };
 
 enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
@@ -178,6 +182,8 @@ struct sdp_conn {
 		bool keeps;		/* the peer does not give buffers back */
 		bool building;		/* a message, by the sender; without lock */
 		u16 flush;		/* empty messages to use old buffers up */
+		bool reg_alone;		/* the device has the defect, see sdp_dev.h */
+		bool reg_waits;		/* and a registration waits for it */
 		bool may_read;		/* what the peer offers, and */
 		bool may_lend;		/* let it read: what both devices can */
 		bool hold_reads;	/* inline bytes go before, to the reader */
@@ -186,12 +192,13 @@ struct sdp_conn {
 		bool taking;		/* a reader is: others do not fetch */
 		bool gave_up;		/* he has a piece that is not read */
 		bool withdrawn;		/* what he offers goes by copy */
+		bool filling;		/* he has more to write right away */
 		bool held;		/* the last of queue waits for completions */
 		bool small_out;		/* one that was not full is under way, */
 		u32 small_mseq;		/* and this is the newest such */
 		u16 oob;		/* urgent messages not announced yet */
 		u8 delay;		/* enum sdp_mode_delay */
-		u8 ctl;			/* enum sdp_ctl, to be posted */
+		u16 ctl;		/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
 		u16 sq_size;
 		u16 inflight;		/* places of it that are taken */
@@ -209,12 +216,15 @@ struct sdp_conn {
 		struct list_head back;	/* registrations to be taken back */
 		struct list_head loans;	/* for the peer to read, oldest first */
 		struct list_head takes;	/* to be read into, in order */
+		struct list_head asks;	/* for the peer to write to; one, or none */
 		struct sdp_msg ctl_msg[SDP_CTL_MSGS];
 		struct list_head ctl_free;
 		u64 bytes;		/* user bytes posted */
-		u64 lent_bytes;		/* and those that the peer has read */
+		u64 lent_bytes;		/* and those that were not copied, */
+		u64 written_bytes;	/* some to where the peer's reader wants them */
 		u64 fetched_bytes;	/* read by RDMA to be copied, */
-		u64 taken_bytes;	/* and to where they are wanted */
+		u64 taken_bytes;	/* and to where they are wanted; */
+		u64 filled_bytes;	/* written there by the peer */
 		u64 msgs;
 		u8 nspare;
 		struct page *spare[SDP_TX_SPARE]; /* for messages, not cleared */

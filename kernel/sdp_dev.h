@@ -39,6 +39,11 @@ struct sdp_dev {
 	u16 sq_size;			/* requests per queue, at most */
 	u16 rq_size;
 	u8 max_rd_atom;			/* RDMA Reads in flight, at most 255 */
+	/* Soft-RoCE that repeats what was not acknowledged carries out local
+	 * requests among it once more, and a registration that is valid already
+	 * puts the queue pair into error: so it has to be the first under way.
+	 */
+	bool reg_alone;
 };
 
 /* The layer above is told of devices; both calls may sleep. */

@@ -182,6 +182,14 @@ void sdp_src_wrote(struct sdp_src *src, u32 bytes)
 	src->wrote += bytes;
 }
 
+u32 sdp_src_owes_written(const struct sdp_src *src, u32 least, bool more)
+{
+	if (more && !src->owe_wr && src->wrote &&
+	    oldest(&src->held)->left >= least)
+		return 0;
+	return src->wrote;
+}
+
 void sdp_src_told_written(struct sdp_src *src)
 {
 	src->wrote = 0;
@@ -189,6 +197,16 @@ void sdp_src_told_written(struct sdp_src *src)
 		src->owe_wr = false;	/* a SinkAvailCancel has taken it */
 	else
 		pop(&src->held);
+}
+
+bool sdp_src_owes_cancel_ack(const struct sdp_src *src)
+{
+	return src->owe_ack && !src->owe_wr;
+}
+
+void sdp_src_told_dropped(struct sdp_src *src)
+{
+	src->owe_ack = false;
 }
 
 void sdp_src_fin(struct sdp_src *src)

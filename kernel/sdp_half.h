@@ -204,12 +204,41 @@ const struct sdp_advert *sdp_src_may_write(const struct sdp_src *src);
 void sdp_src_wrote(struct sdp_src *src, u32 bytes);
 
 /**
+ * sdp_src_owes_written() - is a RdmaWrCompl to be posted?
+ * @src: the half
+ * @least: bytes of room for which a SinkAvail stays open: payload of a full
+ *	message
+ * @more: more will be written right away if there is room
+ *
+ * Context: the caller's lock; pure.
+ * Return: its Len in bytes, 0 if none is.
+ */
+u32 sdp_src_owes_written(const struct sdp_src *src, u32 least, bool more);
+
+/**
  * sdp_src_told_written() - its RdmaWrCompl was posted
  * @src: the half; its Len was @src->wrote, not 0
  *
  * Context: the caller's lock; pure.
  */
 void sdp_src_told_written(struct sdp_src *src);
+
+/**
+ * sdp_src_owes_cancel_ack() - is a SinkCancelAck to be posted?
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if one is, and no RdmaWrCompl goes before it.
+ */
+bool sdp_src_owes_cancel_ack(const struct sdp_src *src);
+
+/**
+ * sdp_src_told_dropped() - it was posted
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ */
+void sdp_src_told_dropped(struct sdp_src *src);
 
 /**
  * sdp_src_fin() - DisConn was posted: nothing of ours comes any more

@@ -218,6 +218,7 @@ static int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 	if (err)
 		return err;
 	ib->conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
+	ib->conn->tx.reg_alone = ib->dev->reg_alone;
 	ib->psn = get_random_u32() & 0xffffff;
 	err = ib_find_cached_pkey(ib->dev->ib, ib->port_num, pkey,
 				  &attr.pkey_index);

@@ -15,8 +15,16 @@ enum {
 	SDP_IB_POLL	= 4,	/* completions per call, on the stack */
 };
 
+/* What the peer may do with memory that is offered to it. */
+static int sdp_ib_access(const struct sdp_span *span)
+{
+	return span->dir == DMA_TO_DEVICE ? IB_ACCESS_REMOTE_READ :
+	       IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE;
+}
+
 static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 {
+	struct sdp_span *span = msg->loan ? &msg->loan->span : NULL;
 	struct sdp_ib *ib = conn->xp_priv;
 	struct ib_device *device = ib->dev->ib;
 
@@ -26,8 +34,9 @@ static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 		return -ENOMEM;
 	msg->mapped = true;
 	/* A peer that sleeps until it is solicited is to hear of urgent data. */
-	return sdp_qp_post_send(&ib->qp, msg->loan ? msg->loan->span.mr : NULL,
-				msg->dma, msg->bytes, msg,
+	return sdp_qp_post_send(&ib->qp, span ? span->mr : NULL,
+				span ? sdp_ib_access(span) : 0, msg->dma,
+				msg->bytes, msg,
 				(msg->signalled ? IB_SEND_SIGNALED : 0) |
 				(msg->urgent ? IB_SEND_SOLICITED : 0));
 }
@@ -44,6 +53,14 @@ static int sdp_ib_post_read(struct sdp_conn *conn, struct sdp_msg *msg)
 				msg);
 }
 
+static int sdp_ib_post_write(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	const struct sdp_qp_remote to = { .va = msg->va, .rkey = msg->rkey };
+	struct sdp_ib *ib = conn->xp_priv;
+
+	return sdp_qp_post_write(&ib->qp, msg->loan->span.mr, &to, msg);
+}
+
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_ib *ib = conn->xp_priv;
@@ -54,6 +71,8 @@ int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 		return sdp_qp_post_nothing(&ib->qp, msg);
 	case SDP_OP_READ:
 		return sdp_ib_post_read(conn, msg);
+	case SDP_OP_WRITE:
+		return sdp_ib_post_write(conn, msg);
 	case SDP_OP_TAKE_BACK:
 		return sdp_qp_post_invalidate(&ib->qp, msg->loan->span.mr, msg);
 	default:

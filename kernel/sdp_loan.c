@@ -3,24 +3,34 @@
  * Memory on loan: pinned, mapped, registered, and all that undone.
  *
  * Whose it is at each moment is said by its state (sdp_buf.h).  Nobody here
- * decides that: sdp_offer.c has what a peer may read, sdp_take.c what is read
- * into.
+ * decides that: sdp_offer.c and sdp_fill.c have what is sent, sdp_take.c and
+ * sdp_ask.c what is received into.
  */
 #include "sdp_loan.h"
 
-struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op,
+/* Places of the send queue that its own request needs. */
+static u8 sdp_loan_slots(u8 op)
+{
+	switch (op) {
+	case SDP_OP_READ:
+		return 3;	/* made valid, read, taken back */
+	case SDP_OP_WRITE:
+		return 2;	/* the last comes when it is completed */
+	default:
+		return 1;
+	}
+}
+
+struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 			       const struct iov_iter *iter, u32 bytes)
 {
-	bool out = op == SDP_OP_TAKE_BACK;
 	struct sdp_loan *loan;
 	int err;
 
-	/* A read needs places for making it valid, reading, and taking back. */
-	loan = sdp_loan_alloc(op, out ? 1 : SDP_OP_SLOTS);
+	loan = sdp_loan_alloc(op, sdp_loan_slots(op));
 	if (!loan)
 		return ERR_PTR(-ENOMEM);
-	err = sdp_span_pin(&loan->span, conn->sn, iter, bytes,
-			   out ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
+	err = sdp_span_pin(&loan->span, conn->sn, iter, bytes, dir);
 	if (err < 0) {
 		sdp_loan_free(loan);
 		return ERR_PTR(err);

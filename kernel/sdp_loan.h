@@ -10,8 +10,9 @@
 /**
  * sdp_loan_make() - pin what an iterator stands at, and have the device know it
  * @conn: the connection
- * @op: SDP_OP_TAKE_BACK if the peer is to read it, SDP_OP_READ if it is to be
- *	read into
+ * @op: SDP_OP_READ to read into it, SDP_OP_WRITE to write it, SDP_OP_TAKE_BACK
+ *	if the peer is to do one of these
+ * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
  * @iter: of user memory; not advanced
  * @bytes: how much, at most
  *
@@ -20,7 +21,7 @@
  * -EFAULT if that is a page or less, -EINVAL if it is not memory of a process,
  * -ENOBUFS if too much is pinned already, -ENOMEM, or the transport's error.
  */
-struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op,
+struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 			       const struct iov_iter *iter, u32 bytes);
 
 /**
@@ -35,7 +36,7 @@ void sdp_loan_return(struct sdp_conn *conn, struct sdp_loan *loan);
 /**
  * sdp_loan_reap() - return those at the front of a list that are FREE
  * @conn: the connection
- * @loans: tx.loans or tx.takes
+ * @loans: tx.loans, tx.takes or tx.asks
  *
  * Context: process; sleeps.
  * Return: bytes of theirs that were moved.

@@ -36,6 +36,14 @@ static int may_payload(const struct sdp_mode *mode)
 	return 0;
 }
 
+static int filled(struct sdp_mode *mode, const struct sdp_half_told *told)
+{
+	if (!told->news)
+		return 0;
+	mode->filled = *told;
+	return SDP_HEARD_FILLED;
+}
+
 static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
 	struct sdp_half_told told;
@@ -49,9 +57,11 @@ static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 		err = sdp_snk_heard(&mode->snk, msg, &told);
 	if (err)
 		return err;
+	/* The payload for a SinkAvail of ours goes the way of any. */
 	if (msg->flags & SDP_FLAG_OOB_PRES)
-		return SDP_HEARD_DELIVER | SDP_HEARD_OOB_PRES;
-	return SDP_HEARD_DELIVER;
+		return filled(mode, &told) | SDP_HEARD_DELIVER |
+		       SDP_HEARD_OOB_PRES;
+	return filled(mode, &told) | SDP_HEARD_DELIVER;
 }
 
 static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
@@ -66,8 +76,10 @@ static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg
 	if (err < 0)
 		return err;
 	/* Of one that crossed its end nothing counts; it has nothing inline. */
-	if (err)
+	if (err) {
+		mode->ask_crossed = true;
 		return 0;
+	}
 	if (!mode->snk.held.n)
 		return SDP_HEARD_DELIVER;	/* all of it is inline */
 	return inlined ? SDP_HEARD_DELIVER | SDP_HEARD_ADVERT : SDP_HEARD_ADVERT;
@@ -76,8 +88,9 @@ static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg
 static int heard_by_sink(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
 	struct sdp_half_told told;
+	int err = sdp_snk_heard(&mode->snk, msg, &told);
 
-	return sdp_snk_heard(&mode->snk, msg, &told);
+	return err ? err : filled(mode, &told);
 }
 
 static int heard_src_cancel(struct sdp_mode *mode,
@@ -85,7 +98,7 @@ static int heard_src_cancel(struct sdp_mode *mode,
 {
 	int err = heard_by_sink(mode, msg);
 
-	if (err)
+	if (err < 0)
 		return err;
 	return sdp_snk_may_refuse(&mode->snk) ? SDP_HEARD_SENDSM : 0;
 }
@@ -93,6 +106,7 @@ static int heard_src_cancel(struct sdp_mode *mode,
 static int heard_by_source(struct sdp_mode *mode,
 			   const struct sdp_wire_msg *msg)
 {
+	bool held = mode->src.held.n;
 	struct sdp_half_told told;
 	int err;
 
@@ -100,10 +114,20 @@ static int heard_by_source(struct sdp_mode *mode,
 	if (err)
 		return err;
 	/* What is not out yet must not go either. */
-	if (mode->src.held.n)
+	if (mode->src.held.n && !held)
 		told.news |= SDP_HALF_WITHDRAWN;
 	mode->told = told;
 	return mode->told.news || mode->told.bytes ? SDP_HEARD_TOLD : 0;
+}
+
+static int heard_sink_cancel(struct sdp_mode *mode,
+			     const struct sdp_wire_msg *msg)
+{
+	int err = heard_by_source(mode, msg);
+
+	if (err < 0)
+		return err;
+	return mode->src.owe_wr || mode->src.owe_ack ? SDP_HEARD_OWES : 0;
 }
 
 static int heard_mode_change(struct sdp_mode *mode,
@@ -126,7 +150,7 @@ static int heard_disconn(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	if (err)
 		return err;
 	mode->peer_fin = true;
-	return SDP_HEARD_FIN;
+	return filled(mode, &told) | SDP_HEARD_FIN;
 }
 
 static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
@@ -159,8 +183,9 @@ static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	case SDP_MID_SEND_SM:
 	case SDP_MID_RDMA_RD_COMPL:
 	case SDP_MID_SINK_AVAIL:
-	case SDP_MID_SINK_AVAIL_CANCEL:
 		return heard_by_source(mode, msg);
+	case SDP_MID_SINK_AVAIL_CANCEL:
+		return heard_sink_cancel(mode, msg);
 	}
 	return -EPROTO;		/* what sdp_wire_get() does not let through */
 }
@@ -184,6 +209,30 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	if (msg->flags & SDP_FLAG_OOB_PEND)
 		verdict |= SDP_HEARD_OOB_PEND;
 	return verdict;
+}
+
+/* Occasions that are let go by: 1, 3, 7, at most 63. */
+enum { SDP_MODE_ASK_MISSES = 6 };
+
+bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread)
+{
+	if (mode->src.max < 2 || mode->peer_fin || mode->shut_rd ||
+	    !sdp_snk_may_offer(&mode->snk, unread) || mode->snk.out.n)
+		return false;
+	if (!mode->ask_skip)
+		return true;
+	mode->ask_skip--;
+	return false;
+}
+
+void sdp_mode_asked(struct sdp_mode *mode, bool used)
+{
+	if (used && !mode->ask_crossed)
+		mode->ask_missed = 0;
+	else if (mode->ask_missed < SDP_MODE_ASK_MISSES)
+		mode->ask_missed++;
+	mode->ask_crossed = false;
+	mode->ask_skip = (1 << mode->ask_missed) - 1;
 }
 
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode)

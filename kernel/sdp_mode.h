@@ -5,8 +5,7 @@
  *
  * A half has a source, whose data flows, and a sink: @src is the half whose
  * source we are, @snk the one whose sink we are, and sdp_half.h knows what is
- * offered in each.  This side offers by SrcAvail and reads what is offered, but
- * neither sends SinkAvail nor writes into one: what goes by copy kills it.
+ * offered in each.
  *
  * sdp_mode_heard() is the whole receive side of the protocol in one pure
  * function: the callers carry out its verdict and decide nothing themselves.
@@ -21,13 +20,18 @@
 #include "sdp_wire.h"
 
 struct sdp_mode {
-	struct sdp_half_told told; /* by the last message; with SDP_HEARD_TOLD */
+	/* What the last message told, of: */
+	struct sdp_half_told told; /* our SrcAvails, with SDP_HEARD_TOLD, */
+	struct sdp_half_told filled; /* and SinkAvails, with SDP_HEARD_FILLED */
 	struct sdp_src src;
 	struct sdp_snk snk;
 	bool peer_fin;		/* DisConn heard: no payload may follow */
 	bool shut_rd;		/* our reader has gone: payload is an error (4.1) */
 	bool req_pipe;		/* the peer asked for pipelined mode */
 	bool asked_rcvbuf;	/* a ChRcvBuf of ours is unanswered */
+	u8 ask_missed;		/* SinkAvails in a row that were of no use */
+	u8 ask_skip;		/* so many occasions more go by without one */
+	bool ask_crossed;	/* SrcAvails have crossed the last */
 };
 
 /* What to do with a message, as bits: several may be set. */
@@ -43,6 +47,8 @@ enum sdp_mode_verdict {
 	SDP_HEARD_RCVBUF_ACK	= 0x100, /* the peer's buffers have this size now */
 	SDP_HEARD_ADVERT	= 0x200, /* there is something to read by RDMA */
 	SDP_HEARD_TOLD		= 0x400, /* mode->told: of what we have offered */
+	SDP_HEARD_FILLED	= 0x800, /* mode->filled: and where to be written */
+	SDP_HEARD_OWES		= 0x1000, /* RdmaWrCompl or SinkCancelAck */
 };
 
 /**
@@ -75,6 +81,29 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg);
  * Context: the caller's lock; pure.
  */
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
+
+/**
+ * sdp_mode_may_ask() - a reader waits with a large buffer: shall it be offered?
+ * @mode: the connection's
+ * @unread: whether bytes of the stream wait for him
+ *
+ * A SinkAvail that the peer's data or SrcAvail crosses was for nothing.  Where
+ * that has happened the next occasion is let go by, then three, and so on.  Peers
+ * that take one advert at a time may not know the message (section 7).
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if a SinkAvail may be posted and is worth it.
+ */
+bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread);
+
+/**
+ * sdp_mode_asked() - what has become of a SinkAvail
+ * @mode: the connection's
+ * @used: the peer has written into it
+ *
+ * Context: the caller's lock; pure.
+ */
+void sdp_mode_asked(struct sdp_mode *mode, bool used);
 
 /* How the next slice of a send goes. */
 struct sdp_mode_slice {

@@ -50,7 +50,13 @@
 	X(OFFERS,	"offers",	"SrcAvail messages posted") \
 	X(OFFERS_REFUSED, "offers_refused", "times that the peer refused what was offered") \
 	X(OFFERS_CANCELLED, "offers_cancelled", "SrcAvailCancel messages posted") \
-	X(LENT,		"bytes_lent",	"user bytes that the peer read where they were") \
+	X(LENT,		"bytes_lent",	"user bytes that went from where they were") \
+	X(SINK_AVAIL,	"sink_avail",	"SinkAvail messages arrived") \
+	X(RDMA_WRITES,	"rdma_writes",	"RDMA Writes posted") \
+	X(WRITTEN,	"bytes_written", "user bytes of those that were written to the peer's reader") \
+	X(ASKS,		"asks",		"SinkAvail messages posted") \
+	X(ASKS_CANCELLED, "asks_cancelled", "SinkAvailCancel messages posted") \
+	X(FILLED,	"bytes_filled",	"user bytes that the peer wrote to the reader") \
 	X(PROTO_ERRORS,	"proto_errors",	"connections ended because the peer broke the protocol") \
 	X(RESETS,	"resets",	"connections reset by the peer or lost") \
 	X(ABORTS,	"aborts",	"connections reset by this side") \
@@ -109,6 +115,8 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	  "bytes that a blocking send() offers instead of copying; 0: never") \
 	X(zcopy_adverts, 8, 1, 8, \
 	  "pieces of a send() that are offered at a time, if the peer lets us") \
+	X(zcopy_write,	1, 0, 1, \
+	  "1: a reader who waits has the peer write into his buffer") \
 	X(zcopy_wait,	250, 1, 60000, \
 	  "ms without progress until what is offered goes by copy instead") \
 	X(zcopy_pinned,	262144, 0, 1073741824, \

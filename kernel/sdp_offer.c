@@ -16,8 +16,12 @@
  * A loan is QUEUED until its SrcAvail is posted, then OUT.  It comes BACK when
  * the peer has read it or refuses, and is FREE when its key leads nowhere: by
  * the completion of the request that says so, or with the queue pair.
+ *
+ * Where the peer has told of a reader's buffer, by SinkAvail, the next pieces are
+ * written there instead: see sdp_fill.c.
  */
 #include <linux/uio.h>
+#include "sdp_fill.h"
 #include "sdp_loan.h"
 #include "sdp_offer.h"
 #include "sdp_tx.h"
@@ -36,8 +40,7 @@ bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 	u32 least = sdp_conn_zcopy(conn);
 
 	return least && iov_iter_count(iter) >= least &&
-	       READ_ONCE(conn->tx.may_lend) &&
-	       !READ_ONCE(conn->tx.mode.src.held.n) && user_backed_iter(iter) &&
+	       READ_ONCE(conn->tx.may_lend) && user_backed_iter(iter) &&
 	       sdp_iter_len(iter) >= least &&
 	       READ_ONCE(conn->snd_max) >= sizeof(struct sdp_wire_srcah) +
 					   SDP_OFFER_INLINE;
@@ -122,8 +125,11 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 
 	if (!sdp_offer_has_room(conn))
 		return 0;
-	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, iter,
-			     sdp_offer_piece(iov_iter_count(iter)));
+	bytes = sdp_offer_piece(iov_iter_count(iter));
+	if (READ_ONCE(conn->tx.mode.src.held.n))
+		return sdp_fill_more(conn, iter, bytes);
+	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
+			     bytes);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;
@@ -158,17 +164,6 @@ bool sdp_offer_is_out(struct sdp_conn *conn)
 	return !list_empty_careful(&conn->tx.loans);
 }
 
-/* Not told to the peer yet: that is never to be. */
-static void sdp_offer_unqueue(struct sdp_conn *conn, struct sdp_loan *loan)
-{
-	struct sdp_msg *msg = loan->msg;
-
-	lockdep_assert_held(&conn->tx.lock);
-	list_del_init(&msg->node);
-	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
-	sdp_msg_free(conn, msg);	/* and the loan with it */
-}
-
 static void sdp_offer_back(struct sdp_conn *conn, struct sdp_loan *loan)
 {
 	loan->state = SDP_LOAN_BACK;
@@ -177,13 +172,8 @@ static void sdp_offer_back(struct sdp_conn *conn, struct sdp_loan *loan)
 
 void sdp_offer_cancel(struct sdp_conn *conn)
 {
-	struct sdp_loan *loan;
-
 	spin_lock_bh(&conn->tx.lock);
-	conn->tx.withdrawn = true;
-	list_for_each_entry(loan, &conn->tx.loans, node)
-		if (loan->state == SDP_LOAN_QUEUED)
-			sdp_offer_unqueue(conn, loan);
+	sdp_tx_withdraw(conn);
 	if (sdp_src_may_cancel(&conn->tx.mode.src))
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
 	conn->tx.lent_at = jiffies;
@@ -194,6 +184,7 @@ void sdp_offer_end(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->tx.lock);
 	WRITE_ONCE(conn->tx.lending, false);
+	sdp_fill_end(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	/* Who waits for room may be told, or his DisConn go. */
 	sdp_tx_run(conn);
@@ -209,21 +200,20 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 
 	lockdep_assert_held(&conn->tx.lock);
 	list_for_each_entry(loan, &conn->tx.loans, node) {
-		if (loan->state == SDP_LOAN_OUT) {
-			loan->moved += bytes;
-			bytes = 0;
-			if (!done && !(told->news & SDP_HALF_WITHDRAWN))
-				break;
-			sdp_offer_back(conn, loan);
-			if (done)
-				done--;
-		} else if (loan->state == SDP_LOAN_QUEUED &&
-			   told->news & SDP_HALF_WITHDRAWN) {
-			sdp_offer_unqueue(conn, loan);
-		}
+		/* What is written is ours alone. */
+		if (loan->state != SDP_LOAN_OUT || loan->op.op == SDP_OP_WRITE)
+			continue;
+		loan->moved += bytes;
+		bytes = 0;
+		if (!done && !(told->news & SDP_HALF_WITHDRAWN))
+			break;
+		sdp_offer_back(conn, loan);
+		if (done)
+			done--;
 	}
-	if (told->news & SDP_HALF_WITHDRAWN && !conn->tx.withdrawn) {
-		conn->tx.withdrawn = true;
+	if (told->news & SDP_HALF_WITHDRAWN && conn->tx.lending &&
+	    !conn->tx.withdrawn) {
+		sdp_tx_withdraw(conn);
 		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
 	}
 	conn->tx.bytes += told->bytes;

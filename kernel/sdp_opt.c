@@ -38,6 +38,8 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_bytes_lent = conn->tx.lent_bytes;
 	info->sdpi_bytes_fetched = conn->tx.fetched_bytes;
 	info->sdpi_bytes_taken = conn->tx.taken_bytes;
+	info->sdpi_bytes_written = conn->tx.written_bytes;
+	info->sdpi_bytes_filled = conn->tx.filled_bytes;
 	info->sdpi_adverts_out = conn->tx.mode.src.out.n;
 	info->sdpi_adverts_held = conn->tx.mode.snk.held.n;
 	info->sdpi_bytes_sent = conn->tx.bytes;

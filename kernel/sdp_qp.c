@@ -6,7 +6,7 @@
  * side.  Memory of ours is mapped by the caller and named by the protection
  * domain's own local key.  A key that a peer can use is made for one transfer:
  * the request that makes it valid goes right before the message that tells the
- * peer, and it lets the peer read and no more.
+ * peer, and lets it read, or write, and no more.
  *
  * Destruction needs no drain: the owner keeps lists of what is posted, and
  * once ib_destroy_qp() has returned the device can touch none of it.
@@ -96,8 +96,8 @@ static struct ib_send_wr sdp_qp_invalidate_wr(struct sdp_mr *mr, void *cookie)
 	};
 }
 
-int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
-		     void *cookie, int send_flags)
+int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
+		     u32 bytes, void *cookie, int send_flags)
 {
 	struct ib_sge sge = {
 		.addr	= dma,
@@ -116,7 +116,7 @@ int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 	if (!mr)
 		return ib_post_send(qp->qp, &wr, NULL);
 	mr->valid = true;
-	reg = sdp_qp_reg_wr(mr, IB_ACCESS_REMOTE_READ, &wr, cookie);
+	reg = sdp_qp_reg_wr(mr, access, &wr, cookie);
 	return ib_post_send(qp->qp, &reg.wr, NULL);
 }
 
@@ -150,6 +150,29 @@ int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 	wr.wr.next = &inv;
 	mr->valid = true;
 	reg = sdp_qp_reg_wr(mr, IB_ACCESS_LOCAL_WRITE, &wr.wr, cookie);
+	return ib_post_send(qp->qp, &reg.wr, NULL);
+}
+
+int sdp_qp_post_write(struct sdp_qp *qp, struct sdp_mr *mr,
+		      const struct sdp_qp_remote *to, void *cookie)
+{
+	struct ib_sge sge = {
+		.addr	= mr->mr->iova,
+		.length	= mr->mr->length,
+		.lkey	= mr->mr->lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr.wr_id	= (uintptr_t)cookie,
+		.wr.sg_list	= &sge,
+		.wr.num_sge	= 1,
+		.wr.opcode	= IB_WR_RDMA_WRITE,
+		.wr.send_flags	= IB_SEND_SIGNALED,
+		.remote_addr	= to->va,
+		.rkey		= to->rkey,
+	};
+	struct ib_reg_wr reg = sdp_qp_reg_wr(mr, 0, &wr.wr, cookie);
+
+	mr->valid = true;
 	return ib_post_send(qp->qp, &reg.wr, NULL);
 }
 

@@ -57,7 +57,8 @@ void sdp_qp_destroy(struct sdp_qp *qp);
 /**
  * sdp_qp_post_send() - post one Send
  * @qp: in RTS
- * @mr: made valid for the peer to read before it goes; NULL: nothing is
+ * @mr: made valid for the peer before it goes; NULL: nothing is
+ * @access: what the peer may do then, IB_ACCESS_*
  * @dma: mapped address of the message
  * @bytes: its length
  * @cookie: comes back in the completion's wr_id
@@ -67,8 +68,8 @@ void sdp_qp_destroy(struct sdp_qp *qp);
  * Context: any but hard interrupt; the caller's lock orders the messages.
  * Return: 0 or a negative errno.
  */
-int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
-		     void *cookie, int send_flags);
+int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
+		     u32 bytes, void *cookie, int send_flags);
 
 /* The memory of a peer, by its advert. */
 struct sdp_qp_remote {
@@ -90,6 +91,22 @@ struct sdp_qp_remote {
  */
 int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 		     const struct sdp_qp_remote *from, void *cookie);
+
+/**
+ * sdp_qp_post_write() - post one RDMA Write
+ * @qp: in RTS
+ * @mr: what is written, all of it; it is valid from then on
+ * @to: where it goes
+ * @cookie: comes back in the completion's wr_id
+ *
+ * The device may need it again until the write is completed, so it is for the
+ * caller to have it invalidated then.
+ *
+ * Context: any but hard interrupt.
+ * Return: 0 or a negative errno.
+ */
+int sdp_qp_post_write(struct sdp_qp *qp, struct sdp_mr *mr,
+		      const struct sdp_qp_remote *to, void *cookie);
 
 /**
  * sdp_qp_post_invalidate() - take a registration back

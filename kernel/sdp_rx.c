@@ -15,6 +15,7 @@
  * empty when armed: no event is lost.
  */
 #include <linux/sched/signal.h>
+#include "sdp_ask.h"
 #include "sdp_fetch.h"
 #include "sdp_offer.h"
 #include "sdp_ring.h"
@@ -110,6 +111,10 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 			conn->tx.ctl |= SDP_CTL_SENDSM;
 		if (unlikely(heard & SDP_HEARD_TOLD))
 			sdp_offer_told(conn, &conn->tx.mode.told);
+		if (unlikely(heard & SDP_HEARD_FILLED))
+			sdp_ask_told(conn, &conn->tx.mode.filled);
+		if (unlikely(heard & SDP_HEARD_OWES))
+			conn->tx.ctl |= SDP_CTL_WR_COMPL | SDP_CTL_CANCEL_ACK;
 		if (heard & SDP_HEARD_RCVBUF) {
 			conn->rx.asks = true;
 			conn->rx.asked = msg->ext.rcvsz;
@@ -169,6 +174,8 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 			msg.mseq, msg.mseq_ack);
 	if (msg.mid == SDP_MID_SRC_AVAIL)
 		sdp_count(conn->sn, SDP_CNT_SRC_AVAIL, 1);
+	if (msg.mid == SDP_MID_SINK_AVAIL)
+		sdp_count(conn->sn, SDP_CNT_SINK_AVAIL, 1);
 	heard = sdp_rx_heard(conn, &msg);
 	if (heard < 0) {
 		conn->rx.fail = heard;
@@ -198,7 +205,10 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	WRITE_ONCE(conn->rx.heard, jiffies);
 	if (unlikely(conn->rx.asks))
 		sdp_ring_resize(conn);
-	if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn))
+	/* Nothing arrives any more, and what is posted comes back at once. */
+	if (unlikely(conn->rx.lost))
+		;
+	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn))
 		sdp_ring_post(conn, &conn->rx.idle, false);
 	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);

@@ -23,6 +23,7 @@
 #include <linux/sdp.h>
 #include "sdp_bcopy.h"
 #include "sdp_connect.h"
+#include "sdp_ask.h"
 #include "sdp_fetch.h"
 #include "sdp_link.h"
 #include "sdp_listen.h"
@@ -152,13 +153,32 @@ static int sdp_sock_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
+ * Sleep until there may be an answer to a cancel.  A peer that does not answer,
+ * and has something @out for so long @since, has it until there is no queue pair
+ * to touch it by.
+ */
+static void sdp_sock_sleep_cancelled(struct sock *sk, struct sdp_conn *conn,
+				     wait_queue_entry_t *wait, bool out,
+				     unsigned long since)
+{
+	unsigned long limit = fatal_signal_pending(current) ? SDP_SOCK_KILLED :
+							      SDP_SOCK_CANCEL;
+
+	if (out && time_after(jiffies, since + limit) &&
+	    !READ_ONCE(conn->tx.err))
+		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");
+	release_sock(sk);
+	wait_woken(wait, TASK_UNINTERRUPTIBLE, HZ);
+	lock_sock(sk);
+}
+
+/*
  * Wait until nothing is lent any more: memory that a device may touch is not the
  * caller's, whatever he has heard or would like to do.  Bytes that the peer has.
  */
 static size_t sdp_sock_take_back(struct sock *sk, struct sdp_conn *conn,
 				 wait_queue_entry_t *wait)
 {
-	unsigned long limit;
 	size_t sent = 0;
 
 	sdp_offer_cancel(conn);
@@ -168,27 +188,19 @@ static size_t sdp_sock_take_back(struct sock *sk, struct sdp_conn *conn,
 		sent += sdp_offer_reap(conn);
 		if (!sdp_offer_is_out(conn))
 			return sent;
-		/* A peer that does not answer has it until there is no queue
-		 * pair to read it by.
-		 */
-		limit = fatal_signal_pending(current) ? SDP_SOCK_KILLED :
-							SDP_SOCK_CANCEL;
-		if (READ_ONCE(conn->tx.mode.src.out.n) &&
-		    time_after(jiffies, READ_ONCE(conn->tx.lent_at) + limit) &&
-		    !READ_ONCE(conn->tx.err))
-			sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");
-		release_sock(sk);
-		wait_woken(wait, TASK_UNINTERRUPTIBLE, HZ);
-		lock_sock(sk);
+		sdp_sock_sleep_cancelled(sk, conn, wait,
+					 READ_ONCE(conn->tx.mode.src.out.n),
+					 READ_ONCE(conn->tx.lent_at));
 	}
 }
 
 /*
  * Send by lending the memory: returns when nothing of it is lent any more, with
- * the bytes that the peer has.  The iterator stands behind them.
+ * the bytes that the peer has.  The iterator stands behind them.  What is left is
+ * for copying, unless the peer has just told where it wants it: then @again.
  */
 static size_t sdp_sock_lend(struct sock *sk, struct sdp_conn *conn,
-			    struct iov_iter *iter, long *timeo)
+			    struct iov_iter *iter, long *timeo, bool *again)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct iov_iter ahead = *iter;
@@ -209,8 +221,11 @@ static size_t sdp_sock_lend(struct sock *sk, struct sdp_conn *conn,
 			stop = n < 0;
 			sdp_tx_run(conn);
 		}
-		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead)))
+		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead))) {
+			*again = READ_ONCE(conn->tx.withdrawn) &&
+				 READ_ONCE(conn->tx.mode.src.held.n);
 			break;
+		}
 		if (sdp_sock_cannot_send(sk, conn) ||
 		    sdp_sock_sleep_lent(sk, conn, &wait, timeo)) {
 			sent += sdp_sock_take_back(sk, conn, &wait);
@@ -250,9 +265,9 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			break;
 		}
 		if (lend) {
-			lend = false;	/* what is left goes by copy */
-			done += sdp_sock_lend(sk, conn, &msg->msg_iter,
-					      &timeo);
+			lend = false;
+			done += sdp_sock_lend(sk, conn, &msg->msg_iter, &timeo,
+					      &lend);
 			continue;
 		}
 		n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
@@ -484,6 +499,73 @@ static ssize_t sdp_sock_take(struct sock *sk, struct sdp_conn *conn,
 	return taken ?: err;
 }
 
+/* Sleep while the peer may write.  0: look again; or why it is to be ended. */
+static int sdp_sock_sleep_asked(struct sock *sk, struct sdp_conn *conn,
+				wait_queue_entry_t *wait, unsigned long until,
+				long *timeo)
+{
+	long nap = min_t(long, until - jiffies, *timeo), left;
+
+	if (nap <= 0)
+		return *timeo ? -ETIME : -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	release_sock(sk);
+	left = sdp_spin_sleep(conn, wait, nap, sdp_sock_busy_poll(sk));
+	lock_sock(sk);
+	if (*timeo != MAX_SCHEDULE_TIMEOUT)
+		*timeo -= nap - left;
+	return 0;
+}
+
+/*
+ * Have the peer write to where it is wanted: returns when it may not any more,
+ * with the bytes; or 0 if something else has come; or why there are none, -ETIME
+ * if that will not be soon.  The iterator stands behind them.
+ */
+static ssize_t sdp_sock_ask(struct sock *sk, struct sdp_conn *conn,
+			    struct iov_iter *iter, size_t len,
+			    wait_queue_entry_t *wait, long *timeo)
+{
+	unsigned long until = jiffies +
+			      msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
+	bool cancelled = false;
+	size_t got = 0;
+	int err = 0;
+
+	if (sdp_ask_make(conn, iter, len))
+		err = -ETIME;	/* what cannot be lent is copied */
+	sdp_tx_run(conn);
+	for (;;) {
+		sdp_rx_poll(conn);
+		got += sdp_ask_reap(conn);
+		if (!sdp_ask_is_out(conn))
+			break;
+		if (cancelled) {
+			/* Who has time leaves it to the peer. */
+			sdp_sock_sleep_cancelled(sk, conn, wait,
+						 err != -ETIME ||
+						 signal_pending(current),
+						 until);
+			continue;
+		}
+		cancelled = sk->sk_err || sdp_sock_eof(sk, conn);
+		if (!cancelled)
+			err = sdp_sock_sleep_asked(sk, conn, wait, until,
+						   timeo);
+		if (err)
+			cancelled = true;
+		if (cancelled) {
+			sdp_ask_cancel(conn);
+			sdp_tx_run(conn);
+			until = jiffies;
+		}
+	}
+	sdp_take_end(conn);
+	iov_iter_advance(iter, got);
+	return got ?: err;
+}
+
 static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 			     struct sdp_conn *conn, struct msghdr *msg,
 			     size_t len, int flags)
@@ -495,7 +577,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 	bool waiting = false;
 	size_t done = 0;
 	u32 holes = 0;
-	bool take;
+	bool take, ask;
 	u32 seen;
 	ssize_t n;
 	int err = 0;
@@ -506,6 +588,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 		how |= SDP_BCOPY_DISCARD;
 	sdp_sock_limits(sk, conn);
 	take = sdp_take_wants(conn, &msg->msg_iter, timeo && !how ? len : 0);
+	ask = take;
 	do {
 		how &= ~SDP_BCOPY_PAST;
 		if (sdp_urg_any(conn) && len) {
@@ -540,6 +623,7 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 				 */
 				sdp_take_wanted(conn, false);
 				take = false;
+				ask = false;
 				continue;
 			}
 		}
@@ -558,6 +642,19 @@ static ssize_t sdp_sock_recv(struct sock *sk, struct sdp_sk *ssk,
 			add_wait_queue(&conn->wq, &wait);
 			waiting = true;
 			continue;
+		}
+		if (unlikely(ask)) {
+			ask = false;	/* one occasion, however often he wakes */
+			if (sdp_ask_begin(conn)) {
+				n = sdp_sock_ask(sk, conn, &msg->msg_iter,
+						 len - done, &wait, &timeo);
+				if (n > 0)
+					done += n;
+				else if (n != -ETIME)
+					err = n;
+				ask = n > 0;
+				continue;
+			}
 		}
 		err = sdp_sock_sleep(sk, conn, &wait, &timeo);
 	} while (!err);

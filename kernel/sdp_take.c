@@ -46,16 +46,9 @@ void sdp_take_wanted(struct sdp_conn *conn, bool again)
 /* Is what the peer offers next in the stream, and nobody's? */
 static bool sdp_take_is_next(struct sdp_conn *conn)
 {
-	bool next;
-
 	lockdep_assert_held(&conn->tx.lock);
-	if (conn->tx.dead || conn->tx.hold_reads ||
-	    !sdp_snk_may_read(&conn->tx.mode.snk))
-		return false;
-	spin_lock(&conn->rx.lock);
-	next = !conn->rx.inq && !conn->rx.fetched;
-	spin_unlock(&conn->rx.lock);
-	return next;
+	return !conn->tx.dead && !conn->tx.hold_reads &&
+	       sdp_snk_may_read(&conn->tx.mode.snk) && !sdp_tx_unread(conn);
 }
 
 bool sdp_take_begin(struct sdp_conn *conn)
@@ -100,7 +93,7 @@ ssize_t sdp_take_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 	bytes = min_t(size_t, sdp_take_offered(conn, &id), len);
 	if (!bytes)
 		return 0;
-	loan = sdp_loan_make(conn, SDP_OP_READ, iter,
+	loan = sdp_loan_make(conn, SDP_OP_READ, DMA_FROM_DEVICE, iter,
 			     min_t(size_t, bytes, SDP_SPAN_BYTES));
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);

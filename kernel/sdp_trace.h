@@ -86,6 +86,24 @@ TRACE_EVENT(sdp_send_done,
 		  sdp_show_mid(__entry->mid), __entry->mseq, __entry->status)
 );
 
+/* An RDMA Write is, of a sender's own memory. */
+TRACE_EVENT(sdp_write,
+	TP_PROTO(u32 id, u32 bytes, u32 rkey),
+	TP_ARGS(id, bytes, rkey),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, bytes)
+		__field(u32, rkey)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		__entry->rkey = rkey;
+	),
+	TP_printk("conn=%u bytes=%u rkey=%08x", __entry->id, __entry->bytes,
+		  __entry->rkey)
+);
+
 /* An RDMA Read is handed to the transport: to the reader's own memory? */
 TRACE_EVENT(sdp_read,
 	TP_PROTO(u32 id, u32 bytes, u32 rkey, bool direct),

@@ -41,6 +41,16 @@ enum {
 	SDP_TX_STARVED		= 10 * HZ,	/* without credits, then ask */
 };
 
+/* What was sent before has arrived: the time for more begins now. */
+static void sdp_tx_begins(struct sdp_conn *conn)
+{
+	if (conn->tx.outstanding)
+		return;
+	conn->tx.progress = jiffies;
+	if (unlikely(conn->tx.user_timeout && !conn->tx.dead))
+		sdp_conn_check_later(conn, conn->tx.user_timeout);
+}
+
 /* Behind what is queued; the message is gone if the connection is. */
 static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
@@ -48,11 +58,7 @@ static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 		     msg->charged;
 
 	lockdep_assert_held(&conn->tx.lock);
-	if (!conn->tx.outstanding) {
-		conn->tx.progress = jiffies;
-		if (unlikely(conn->tx.user_timeout && !conn->tx.dead))
-			sdp_conn_check_later(conn, conn->tx.user_timeout);
-	}
+	sdp_tx_begins(conn);
 	if (conn->tx.dead) {
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
@@ -72,6 +78,17 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
+/* What is lent has the connection's clocks run as what is copied has. */
+static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	sdp_tx_begins(conn);
+	if (conn->tx.dead)
+		sdp_msg_free(conn, msg);
+	else
+		list_add_tail(&msg->node, &conn->tx.queue);
+}
+
 bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	bool queued = false;
@@ -81,12 +98,34 @@ bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 		list_add_tail(&msg->loan->node, &conn->tx.loans);
 		/* Without a connection it is free, and to be reaped. */
 		queued = true;
-		sdp_tx_enqueue(conn, msg);
+		if (msg->op == SDP_OP_WRITE)
+			sdp_tx_enqueue_write(conn, msg);
+		else
+			sdp_tx_enqueue(conn, msg);
 	} else {
 		sdp_msg_free(conn, msg);
 	}
 	spin_unlock_bh(&conn->tx.lock);
 	return queued;
+}
+
+void sdp_tx_withdraw(struct sdp_conn *conn)
+{
+	struct sdp_loan *loan;
+	struct sdp_msg *msg;
+
+	lockdep_assert_held(&conn->tx.lock);
+	conn->tx.withdrawn = true;
+	list_for_each_entry(loan, &conn->tx.loans, node) {
+		if (loan->state != SDP_LOAN_QUEUED)
+			continue;
+		msg = loan->msg;
+		list_del_init(&msg->node);
+		WRITE_ONCE(conn->tx.outstanding,
+			   conn->tx.outstanding - msg->charged);
+		sdp_msg_free(conn, msg);	/* and the loan with it */
+	}
+	conn->tx.done |= SDP_TX_DONE_LOAN;
 }
 
 struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
@@ -113,7 +152,8 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 /* Of those whose completion is awaited there is an event. */
 static bool sdp_tx_is_watched(const struct sdp_msg *msg)
 {
-	return msg->op == SDP_OP_READ || msg->op == SDP_OP_TAKE_BACK;
+	return msg->op == SDP_OP_READ || msg->op == SDP_OP_WRITE ||
+	       msg->op == SDP_OP_TAKE_BACK;
 }
 
 static void sdp_tx_hand_over(struct sdp_conn *conn, struct sdp_msg *msg)
@@ -192,6 +232,7 @@ static struct sdp_msg *sdp_tx_control(struct sdp_conn *conn, u8 mid)
 	if (msg) {
 		list_del_init(&msg->node);
 		msg->op = SDP_OP_SEND;
+		msg->slots = 1;
 		msg->mid = mid;
 		msg->payload = 0;
 		msg->charged = 0;
@@ -199,24 +240,82 @@ static struct sdp_msg *sdp_tx_control(struct sdp_conn *conn, u8 mid)
 	return msg;
 }
 
+/* Ask the peer's device whether it is there: neither credit nor number. */
+static bool sdp_tx_push_keepalive(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg = sdp_tx_control(conn, SDP_MID_DATA);
+
+	if (!msg)
+		return false;
+	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
+	conn->tx.keepalive = true;
+	msg->op = SDP_OP_NOTHING;
+	msg->signalled = true;
+	sdp_tx_hand_over(conn, msg);
+	return true;
+}
+
+/*
+ * May a request be posted that makes a registration valid?  On a device with the
+ * defect nothing may be under way before it (sdp_dev.h); and what is must be
+ * heard of.
+ */
+static bool sdp_tx_may_register(struct sdp_conn *conn)
+{
+	if (likely(!conn->tx.reg_alone) || !conn->tx.inflight)
+		return true;
+	conn->tx.reg_waits = true;
+	if (conn->tx.unsignalled && !conn->tx.keepalive)
+		sdp_tx_push_keepalive(conn);
+	return false;
+}
+
 static const struct {
-	u8 bit;
+	u16 bit;
 	u8 mid;
 } sdp_tx_kinds[] = {
 	{ SDP_CTL_ABORT,	SDP_MID_ABORT_CONN },
 	{ SDP_CTL_RD_COMPL,	SDP_MID_RDMA_RD_COMPL },
+	{ SDP_CTL_WR_COMPL,	SDP_MID_RDMA_WR_COMPL },
+	{ SDP_CTL_CANCEL_ACK,	SDP_MID_SINK_CANCEL_ACK },
 	{ SDP_CTL_SENDSM,	SDP_MID_SEND_SM },
+	{ SDP_CTL_SINK_CANCEL,	SDP_MID_SINK_AVAIL_CANCEL },
+	{ SDP_CTL_SINK_AVAIL,	SDP_MID_SINK_AVAIL },
 	{ SDP_CTL_SRC_CANCEL,	SDP_MID_SRC_AVAIL_CANCEL },
 	{ SDP_CTL_RCVBUF_ACK,	SDP_MID_CH_RCV_BUF_ACK },
 	{ SDP_CTL_SUSP_ACK,	SDP_MID_SUSP_COMM_ACK },
 	{ SDP_CTL_RCVBUF,	SDP_MID_CH_RCV_BUF },
 };
 
+/* Length of the RdmaWrCompl that is due, in bytes; 0: none. */
+static u32 sdp_tx_owes_written(const struct sdp_conn *conn)
+{
+	return sdp_src_owes_written(&conn->tx.mode.src,
+				    sdp_tx_write_least(conn),
+				    conn->tx.filling);
+}
+
+/* The reader's buffer, if the peer may be told of it now; or it is his again. */
+static struct sdp_loan *sdp_tx_asks(struct sdp_conn *conn)
+{
+	struct sdp_loan *loan;
+
+	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
+	if (!loan || loan->state != SDP_LOAN_QUEUED)
+		return NULL;
+	if (!conn->tx.err &&
+	    sdp_snk_may_offer(&conn->tx.mode.snk, sdp_tx_unread(conn)))
+		return loan;
+	loan->state = SDP_LOAN_FREE;
+	conn->tx.done |= SDP_TX_DONE_LOAN;
+	return NULL;
+}
+
 /* What is due of the control messages wanted: some have become needless. */
-static u8 sdp_tx_due(struct sdp_conn *conn)
+static u16 sdp_tx_due(struct sdp_conn *conn)
 {
 	const struct sdp_mode *mode = &conn->tx.mode;
-	u8 due = conn->tx.ctl;
+	u16 due = conn->tx.ctl;
 
 	/* One for all that was read at a time. */
 	if (due & SDP_CTL_RD_COMPL && !sdp_snk_owes_compl(&mode->snk))
@@ -225,13 +324,31 @@ static u8 sdp_tx_due(struct sdp_conn *conn)
 		due &= ~SDP_CTL_SENDSM;
 	if (due & SDP_CTL_SRC_CANCEL && !sdp_src_may_cancel(&mode->src))
 		due &= ~SDP_CTL_SRC_CANCEL;
+	if (due & SDP_CTL_WR_COMPL && !sdp_tx_owes_written(conn))
+		due &= ~SDP_CTL_WR_COMPL;
+	if (due & SDP_CTL_CANCEL_ACK && !sdp_src_owes_cancel_ack(&mode->src))
+		due &= ~SDP_CTL_CANCEL_ACK;
+	if (due & SDP_CTL_SINK_AVAIL && !sdp_tx_asks(conn))
+		due &= ~SDP_CTL_SINK_AVAIL;
+	if (due & SDP_CTL_SINK_CANCEL && !sdp_snk_may_cancel(&mode->snk))
+		due &= ~SDP_CTL_SINK_CANCEL;
 	conn->tx.ctl = due;
 	return due;
 }
 
+/* What is lent has the peer's from now on. */
+static void sdp_tx_fill_avail(struct sdp_loan *loan, struct sdp_wire_msg *hdr)
+{
+	hdr->ext.avail.len = loan->span.bytes;
+	hdr->ext.avail.rkey = loan->span.key;
+	hdr->ext.avail.va = loan->span.va;
+	loan->state = SDP_LOAN_OUT;
+	loan->msg = NULL;
+}
+
 /* The rest of what a control message says. */
-static void sdp_tx_fill_control(struct sdp_conn *conn, u8 bit,
-				struct sdp_wire_msg *hdr)
+static void sdp_tx_fill_control(struct sdp_conn *conn, u16 bit,
+				struct sdp_msg *msg, struct sdp_wire_msg *hdr)
 {
 	switch (bit) {
 	case SDP_CTL_ABORT:
@@ -241,6 +358,16 @@ static void sdp_tx_fill_control(struct sdp_conn *conn, u8 bit,
 		hdr->ext.bytes = sdp_snk_owes_compl(&conn->tx.mode.snk);
 		/* We are one that would like several at a time. */
 		hdr->flags |= SDP_FLAG_REQ_PIPE;
+		break;
+	case SDP_CTL_WR_COMPL:
+		hdr->ext.bytes = sdp_tx_owes_written(conn);
+		break;
+	case SDP_CTL_SINK_AVAIL:
+		msg->loan = list_first_entry(&conn->tx.asks, struct sdp_loan,
+					     node);
+		msg->slots = 2;
+		sdp_tx_fill_avail(msg->loan, hdr);
+		hdr->ext.avail.non_discards = conn->tx.mode.snk.nr;
 		break;
 	case SDP_CTL_RCVBUF_ACK:
 		hdr->ext.rcvsz = conn->rx.shrink ?: conn->rcv_size;
@@ -253,9 +380,11 @@ static void sdp_tx_fill_control(struct sdp_conn *conn, u8 bit,
 }
 
 /* What follows from its being posted. */
-static void sdp_tx_control_posted(struct sdp_conn *conn, u8 bit, u32 mseq)
+static void sdp_tx_control_posted(struct sdp_conn *conn, u16 bit,
+				  struct sdp_msg *msg)
 {
 	struct sdp_mode *mode = &conn->tx.mode;
+	u32 mseq = msg->mseq;
 
 	switch (bit) {
 	case SDP_CTL_RD_COMPL:
@@ -271,6 +400,22 @@ static void sdp_tx_control_posted(struct sdp_conn *conn, u8 bit, u32 mseq)
 		sdp_src_cancelled(&mode->src);
 		sdp_count(conn->sn, SDP_CNT_OFFERS_CANCELLED, 1);
 		break;
+	case SDP_CTL_WR_COMPL:
+		sdp_src_told_written(&mode->src);
+		conn->tx.ctl |= SDP_CTL_CANCEL_ACK;
+		break;
+	case SDP_CTL_CANCEL_ACK:
+		sdp_src_told_dropped(&mode->src);
+		break;
+	case SDP_CTL_SINK_AVAIL:
+		sdp_snk_offered(&mode->snk, msg->loan->span.bytes);
+		sdp_count(conn->sn, SDP_CNT_ASKS, 1);
+		msg->loan = NULL;	/* it has its own place */
+		break;
+	case SDP_CTL_SINK_CANCEL:
+		sdp_snk_cancelled(&mode->snk);
+		sdp_count(conn->sn, SDP_CNT_ASKS_CANCELLED, 1);
+		break;
 	case SDP_CTL_RCVBUF_ACK:
 		if (!conn->rx.shrink)
 			break;
@@ -284,9 +429,8 @@ static void sdp_tx_control_posted(struct sdp_conn *conn, u8 bit, u32 mseq)
 static bool sdp_tx_push_control(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
-	u8 due = sdp_tx_due(conn);
+	u16 due = sdp_tx_due(conn), bit;
 	struct sdp_msg *msg;
-	u8 bit;
 	int i;
 
 	if (!due)
@@ -294,15 +438,17 @@ static bool sdp_tx_push_control(struct sdp_conn *conn)
 	for (i = 0; !(due & sdp_tx_kinds[i].bit); i++)
 		;
 	bit = sdp_tx_kinds[i].bit;
+	if (bit == SDP_CTL_SINK_AVAIL && !sdp_tx_may_register(conn))
+		return false;
 	if (!sdp_tx_may(conn, sdp_tx_kinds[i].mid, SDP_FLOW_CONTROL))
 		return false;
 	msg = sdp_tx_control(conn, sdp_tx_kinds[i].mid);
 	if (!msg)
 		return false;
 	conn->tx.ctl &= ~bit;
-	sdp_tx_fill_control(conn, bit, &hdr);
+	sdp_tx_fill_control(conn, bit, msg, &hdr);
 	sdp_tx_post(conn, msg, &hdr, true);
-	sdp_tx_control_posted(conn, bit, msg->mseq);
+	sdp_tx_control_posted(conn, bit, msg);
 	return true;
 }
 
@@ -502,14 +648,8 @@ static bool sdp_tx_may_follow(const struct sdp_conn *conn,
 static void sdp_tx_fill_offer(struct sdp_conn *conn, struct sdp_msg *msg,
 			      struct sdp_wire_msg *hdr)
 {
-	struct sdp_loan *loan = msg->loan;
-
-	hdr->ext.avail.len = loan->span.bytes;
-	hdr->ext.avail.rkey = loan->span.key;
-	hdr->ext.avail.va = loan->span.va;
-	loan->state = SDP_LOAN_OUT;
-	loan->moved = msg->payload;
-	loan->msg = NULL;
+	sdp_tx_fill_avail(msg->loan, hdr);
+	msg->loan->moved = msg->payload;
 }
 
 static void sdp_tx_stream_posted(struct sdp_conn *conn,
@@ -527,12 +667,49 @@ static void sdp_tx_stream_posted(struct sdp_conn *conn,
 	sdp_count(conn->sn, SDP_CNT_OFFERS, 1);
 }
 
+/* Write what is next of the stream to where the peer's reader wants it. */
+static bool sdp_tx_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_src *src = &conn->tx.mode.src;
+	const struct sdp_advert *to = sdp_src_may_write(src);
+	struct sdp_loan *loan = msg->loan;
+
+	/* Taken back meanwhile, or made void by what was copied. */
+	if (!to || to->left < loan->span.bytes) {
+		sdp_tx_withdraw(conn);
+		return true;
+	}
+	if (!sdp_tx_may_register(conn))
+		return false;
+	msg->bytes = loan->span.bytes;
+	msg->va = to->va;
+	msg->rkey = to->rkey;
+	msg->signalled = true;
+	list_del_init(&msg->node);
+	loan->state = SDP_LOAN_OUT;
+	loan->msg = NULL;
+	conn->tx.filling = msg->more;
+	conn->tx.ctl |= SDP_CTL_WR_COMPL;
+	conn->tx.bytes += msg->bytes;
+	conn->tx.written_bytes += msg->bytes;
+	conn->tx.lent_at = jiffies;
+	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->bytes);
+	sdp_count(conn->sn, SDP_CNT_WRITTEN, msg->bytes);
+	sdp_count(conn->sn, SDP_CNT_RDMA_WRITES, 1);
+	trace_sdp_write(conn->id, msg->bytes, to->rkey);
+	sdp_src_wrote(src, msg->bytes);
+	sdp_tx_hand_over(conn, msg);
+	return true;
+}
+
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
 	struct sdp_msg *msg;
 
 	msg = list_first_entry(&conn->tx.queue, struct sdp_msg, node);
+	if (unlikely(msg->op == SDP_OP_WRITE))
+		return sdp_tx_push_write(conn, msg);
 	if (sdp_tx_hold(conn, msg) || !sdp_tx_may_follow(conn, msg))
 		return false;
 	if (!sdp_tx_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {
@@ -543,14 +720,16 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 		return sdp_tx_asks_for_more(conn, msg);	/* that goes first */
 	}
 	conn->tx.waiting = false;
-	if (unlikely(conn->tx.flush))
-		conn->tx.flush--;
 	if (unlikely(msg->loan)) {
 		if (sdp_tx_needs_pipeline(conn, msg))
 			return sdp_tx_push_empty(conn, SDP_MID_MODE_CHANGE,
 						 SDP_FLOW_CONTROL);
+		if (!sdp_tx_may_register(conn))
+			return false;
 		sdp_tx_fill_offer(conn, msg, &hdr);
 	}
+	if (unlikely(conn->tx.flush))
+		conn->tx.flush--;
 	list_del_init(&msg->node);
 	sdp_tx_post(conn, msg, &hdr, !msg->full ||
 		    (!msg->more && list_empty(&conn->tx.queue)));
@@ -591,22 +770,6 @@ static bool sdp_tx_push_empty(struct sdp_conn *conn, u8 mid,
 	return true;
 }
 
-/* Ask the peer's device whether it is there: neither credit nor number. */
-static bool sdp_tx_push_keepalive(struct sdp_conn *conn)
-{
-	struct sdp_msg *msg = sdp_tx_control(conn, SDP_MID_DATA);
-
-	if (!msg)
-		return false;
-	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
-	conn->tx.keepalive = true;
-	msg->op = SDP_OP_NOTHING;
-	msg->signalled = true;
-	sdp_count(conn->sn, SDP_CNT_KEEPALIVES, 1);
-	sdp_tx_hand_over(conn, msg);
-	return true;
-}
-
 /* Have the device forget a registration whose memory is ours again. */
 static bool sdp_tx_push_back(struct sdp_conn *conn)
 {
@@ -640,7 +803,8 @@ static bool sdp_tx_push_read(struct sdp_conn *conn)
 		return false;
 	msg = list_first_entry(&conn->tx.reads, struct sdp_msg, node);
 	room = msg->loan ? msg->loan->span.bytes : msg->buf->size;
-	if (msg->loan && !sdp_tx_may_take(conn, msg->loan))
+	if (msg->loan && (!sdp_tx_may_take(conn, msg->loan) ||
+			  !sdp_tx_may_register(conn)))
 		return false;
 	msg->bytes = min(room, from->left);
 	msg->va = from->va;
@@ -661,14 +825,19 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 {
 	if (conn->tx.abort_posted || conn->tx.broken)
 		return false;
-	if (unlikely(conn->tx.ctl & SDP_CTL_KEEPALIVE))
+	if (unlikely(conn->tx.ctl & SDP_CTL_KEEPALIVE)) {
+		sdp_count(conn->sn, SDP_CNT_KEEPALIVES, 1);
 		return sdp_tx_push_keepalive(conn);
+	}
 	if (conn->tx.ctl && sdp_tx_push_control(conn))
 		return true;
 	if (unlikely(!list_empty(&conn->tx.back)))
 		return sdp_tx_push_back(conn);
 	if (unlikely(!list_empty(&conn->tx.reads)) && sdp_tx_push_read(conn))
 		return true;
+	/* Or there would always be something under way. */
+	if (unlikely(conn->tx.reg_waits))
+		return false;
 	if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
@@ -677,6 +846,8 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 		if (sdp_tx_push_empty(conn, SDP_MID_DISCONN, SDP_FLOW_CONTROL))
 			return true;
 	}
+	if (unlikely(conn->tx.reg_waits))
+		return false;
 	if (unlikely(conn->tx.flush) && list_empty(&conn->tx.queue) &&
 	    !conn->tx.fin_queued &&
 	    sdp_tx_push_empty(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {
@@ -699,6 +870,7 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 	if (!conn->tx.inflight)
 		return false;
 	return conn->tx.want_space || conn->tx.held || conn->tx.keepalive ||
+	       conn->tx.reg_waits ||
 	       conn->tx.fin_posted || conn->tx.watched_ops ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
@@ -768,12 +940,13 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
 			conn->xp->poll_send(conn);
+		conn->tx.reg_waits = false;
 		if (sdp_tx_may_post(conn))
 			while (conn->tx.inflight < conn->tx.sq_size &&
 			       sdp_tx_push_one(conn))
 				;
 		/* Held back for what has arrived by now, perhaps. */
-		if (conn->tx.held && !reap) {
+		if ((conn->tx.held || conn->tx.reg_waits) && !reap) {
 			reap = true;
 			continue;
 		}
@@ -928,6 +1101,17 @@ static void sdp_tx_read_done(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
+/* The peer's device has it, and ours need not repeat it: its key is taken back. */
+static void sdp_tx_written(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	msg->op = SDP_OP_TAKE_BACK;
+	msg->slots = 1;
+	msg->loan->state = SDP_LOAN_BACK;
+	msg->loan->moved = msg->bytes;
+	conn->tx.lent_at = jiffies;
+	list_add_tail(&msg->node, &conn->tx.back);
+}
+
 static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	list_del_init(&msg->node);
@@ -963,7 +1147,10 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 		conn->tx.done |= SDP_TX_DONE_FIN;
 	else if (msg->mid == SDP_MID_ABORT_CONN)
 		conn->tx.done |= SDP_TX_DONE_ABORT;
-	sdp_msg_sent(conn, msg);
+	if (unlikely(msg->op == SDP_OP_WRITE))
+		sdp_tx_written(conn, msg);
+	else
+		sdp_msg_sent(conn, msg);
 	if (!conn->tx.outstanding)
 		sdp_msg_idle(conn);
 }
@@ -1023,7 +1210,7 @@ static void sdp_tx_unlend(struct sdp_conn *conn, struct list_head *loans)
 void sdp_tx_drop(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg, *next;
-	bool loans, takes;
+	bool loans, takes, asks;
 	LIST_HEAD(drop);
 
 	sdp_conn_uncork_never(conn);
@@ -1044,10 +1231,13 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	}
 	loans = sdp_tx_hold_back(&conn->tx.loans);
 	takes = sdp_tx_hold_back(&conn->tx.takes);
+	asks = sdp_tx_hold_back(&conn->tx.asks);
 	spin_unlock_bh(&conn->tx.lock);
 	if (loans)
 		sdp_tx_unlend(conn, &conn->tx.loans);
 	if (takes)
 		sdp_tx_unlend(conn, &conn->tx.takes);
+	if (asks)
+		sdp_tx_unlend(conn, &conn->tx.asks);
 	sdp_conn_write_space(conn);
 }

@@ -20,9 +20,9 @@
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
- * sdp_tx_queue_offer() - hand over a SrcAvail, and what it offers
+ * sdp_tx_queue_offer() - hand over a SrcAvail, and what it offers; or a write
  * @conn: the connection; the caller lends
- * @msg: the message, with its loan, which is on tx.loans then
+ * @msg: the message, or the loan's own request; the loan is on tx.loans then
  *
  * Not if what was offered before it has been withdrawn: that comes first in the
  * stream, and by copy.  Nor if the stream is at its end.
@@ -31,6 +31,45 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
  * Return: false if so; the message is gone, and the loan free and on no list.
  */
 bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg);
+
+/**
+ * sdp_tx_withdraw() - what a caller lends and nobody knows goes another way
+ * @conn: the connection, tx.lock held
+ *
+ * Nor is anything more taken by sdp_tx_queue_offer().
+ *
+ * Context: process or softirq.
+ */
+void sdp_tx_withdraw(struct sdp_conn *conn);
+
+/**
+ * sdp_tx_write_least() - room in a SinkAvail that is worth writing to
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes; more than a message brings, and more than a page.
+ */
+static inline u32 sdp_tx_write_least(const struct sdp_conn *conn)
+{
+	return max_t(u32, READ_ONCE(conn->snd_max), PAGE_SIZE) + 1;
+}
+
+/**
+ * sdp_tx_unread() - does anything of the stream wait for the reader?
+ * @conn: the connection, tx.lock held
+ *
+ * Context: process or softirq.
+ * Return: true if it does, or is being fetched for him.
+ */
+static inline bool sdp_tx_unread(struct sdp_conn *conn)
+{
+	bool unread;
+
+	spin_lock(&conn->rx.lock);
+	unread = conn->rx.inq || conn->rx.fetched;
+	spin_unlock(&conn->rx.lock);
+	return unread;
+}
 
 /**
  * sdp_tx_take_tail() - take back the last message that is not posted yet

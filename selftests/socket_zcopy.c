@@ -80,6 +80,7 @@ TEST_LIMIT(zcopy_sizes, ~0u, 60)
 	size_t i, total = 0;
 	struct pair p, back;
 
+	sysctl("zcopy_wait", 60000);	/* who is late is waited for */
 	pair_open(&p);
 	back = (struct pair) { .c = p.s, .s = p.c };
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -92,10 +93,16 @@ TEST_LIMIT(zcopy_sizes, ~0u, 60)
 		EQ(lent + total, count("bytes_lent"));
 }
 
-/* A reader who waits with room for it has it read to where he wants it. */
+/* Bytes that came to where the reader wanted them, one way or the other. */
+static unsigned long long direct(void)
+{
+	return count("bytes_taken") + count("bytes_filled");
+}
+
+/* A reader who waits with room for it has it brought to where he wants it. */
 static int read_waiting_(const struct pair *p, size_t len, int times)
 {
-	unsigned long long taken = count("bytes_taken");
+	unsigned long long before = direct();
 	struct task t = { .run = task_recv, .fd = p->s, .len = len,
 			  .buf = memory(len, 0), .flags = MSG_WAITALL };
 	char *from = pattern(len, 0);
@@ -110,8 +117,7 @@ static int read_waiting_(const struct pair *p, size_t len, int times)
 	}
 	/* He may have been late now and then. */
 	if (on_sdp())
-		IN_RANGE(len * times / 2, len * times,
-			 count("bytes_taken") - taken);
+		IN_RANGE(len * times / 2, len * times, direct() - before);
 	return 0;
 }
 
@@ -124,6 +130,214 @@ TEST(zcopy_reader_waits)
 	pair_open(&p);
 	read_waiting(&p, 65536, 32);
 	read_waiting(&p, LONG, 8);
+}
+
+/*
+ * The reader's buffer is known to the peer (SinkAvail) while he sleeps, from the
+ * second long message on.
+ */
+static int learn_to_ask_(const struct pair *p)
+{
+	read_waiting(p, 65536, 3);
+	return 0;
+}
+
+#define learn_to_ask(...)	CALL(learn_to_ask_(__VA_ARGS__))
+
+/* Who waits before there is anything to be read has it written to him. */
+TEST(zcopy_written)
+{
+	unsigned long long filled = count("bytes_filled");
+	unsigned long long written = count("bytes_written");
+	struct pair p, back;
+	int i;
+
+	sysctl("zcopy_wait", 60000);
+	pair_open(&p);
+	back = (struct pair) { .c = p.s, .s = p.c };
+	for (i = 0; i < 8; i++) {
+		read_waiting(&p, 65536, 2);
+		read_waiting(&back, 200000, 2);
+		read_waiting(&p, LONG, 2);
+	}
+	EQ(count("bytes_filled") - filled, count("bytes_written") - written);
+	/* Of LONG no more than a piece is; the rest is on offer by then. */
+	if (on_sdp())
+		CHECK(count("bytes_filled") - filled > 8 * (65536 + 200000));
+}
+
+/* What comes is short, and he has it at once. */
+TEST(zcopy_written_little)
+{
+	struct task t = { .run = task_recv, .len = 200000 };
+	char *from = pattern(200000, 0);
+	struct pair p;
+	int i;
+
+	sysctl("zcopy_wait", 60000);
+	pair_open(&p);
+	learn_to_ask(&p);
+	t.fd = p.s;
+	t.buf = memory(t.len, 0);
+	for (i = 0; i < 20; i++) {
+		size_t len = i % 4 ? 1 + i * 1000 : 100000;
+
+		memset(t.buf, 0xee, t.len);
+		task_start(&t);
+		EQ(len, send(p.c, from, len, 0));
+		IN_RANGE(1, len, task_join(&t));
+		EQ(-1, pattern_check(t.buf, t.ret, 1, 0));
+		EQ((char)0xee, ((char *)t.buf)[t.ret]);
+		if (t.ret < (long long)len)
+			recv_pattern(p.s, len - t.ret, 1, t.ret);
+	}
+}
+
+/* A reader who sleeps, his buffer known to the peer; filled with 0xee. */
+static int ask_(const struct pair *p, struct task *t)
+{
+	unsigned long long asks = count("asks");
+
+	*t = (struct task) { .run = task_recv, .fd = p->s, .len = 200000,
+			     .buf = memory(200000, 0) };
+	memset(t->buf, 0xee, t->len);
+	task_start(t);
+	if (on_sdp())
+		EVENTUALLY(asks + 1, count("asks"));
+	return 0;
+}
+
+#define ask(...)	CALL(ask_(__VA_ARGS__))
+
+static bool is_untouched(const struct task *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->len; i++)
+		if (((char *)t->buf)[i] != (char)0xee)
+			return false;
+	return true;
+}
+
+/* He gives up: his buffer is his, and what comes is for the next call. */
+TEST(zcopy_asked_and_gone)
+{
+	struct task s = { .run = task_send, .len = 200000 };
+	struct task t;
+	struct pair p;
+	int i;
+
+	catch(0);
+	pair_open(&p);
+	learn_to_ask(&p);
+	s.fd = p.c;
+	s.buf = pattern(s.len, 0);
+	for (i = 0; i < 6; i++) {
+		if (i % 2)
+			set_ms(p.s, SO_RCVTIMEO, 50);
+		ask(&p, &t);
+		if (i % 2 == 0)
+			pthread_kill(t.thread, SIGUSR1);
+		EQ(-1, task_join(&t));
+		EQ(i % 2 ? EAGAIN : EINTR, t.err);
+		set_ms(p.s, SO_RCVTIMEO, 0);
+		task_start(&s);
+		recv_pattern(p.s, s.len, 1, 0);
+		EQ(s.len, task_join(&s));
+		CHECK(is_untouched(&t));
+	}
+}
+
+/* Memory is not kept for who sleeps long, and he is woken as before. */
+TEST(zcopy_asked_and_patient)
+{
+	unsigned long long back = count("asks_cancelled");
+	struct task t;
+	struct pair p;
+
+	sysctl("zcopy_wait", 20);
+	pair_open(&p);
+	learn_to_ask(&p);
+	ask(&p, &t);
+	if (on_sdp())
+		EVENTUALLY(back + 1, count("asks_cancelled"));
+	usleep(100000);
+	EQ(10, send(p.c, pattern(10, 0), 10, 0));
+	EQ(10, task_join(&t));
+	EQ(-1, pattern_check(t.buf, 10, 1, 0));
+}
+
+/* The stream ends, from either side. */
+TEST(zcopy_asked_and_over)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+	struct task t;
+	struct pair p;
+
+	pair_open(&p);
+	learn_to_ask(&p);
+	ask(&p, &t);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(0, task_join(&t));
+	CHECK(is_untouched(&t));
+	pair_open(&p);
+	learn_to_ask(&p);
+	ask(&p, &t);
+	OK(shutdown(p.s, SHUT_RD));
+	EQ(0, task_join(&t));
+	CHECK(is_untouched(&t));
+	pair_open(&p);
+	learn_to_ask(&p);
+	ask(&p, &t);
+	OK(setsockopt(p.c, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	OK(close(p.c));
+	EQ(-1, task_join(&t));
+	EQ(ECONNRESET, t.err);
+}
+
+/* A reader who is killed is gone soon; his peer hears of it. */
+TEST(zcopy_asked_and_killed)
+{
+	unsigned long long asks = count("asks");
+	char *there = memory(200000, 0);
+	struct pair p;
+	int status;
+	pid_t pid;
+
+	pair_open(&p);
+	learn_to_ask(&p);
+	pid = OK(fork());
+	if (!pid) {
+		close(p.c);
+		recv(p.s, there, 200000, MSG_WAITALL);
+		_exit(1);
+	}
+	close(p.s);
+	wait_asleep(pid, pid);
+	if (on_sdp())
+		CHECK(count("asks") > asks);
+	OK(kill(pid, SIGKILL));
+	EVENTUALLY(pid, waitpid(pid, &status, WNOHANG));
+	CHECK(WIFSIGNALED(status));
+	await(p.c, POLLIN);
+	EQ(0, recv(p.c, there, 1, 0));
+}
+
+/* An urgent byte is not for him, and he reads what comes behind it. */
+TEST(zcopy_asked_and_urgent)
+{
+	struct task t;
+	struct pair p;
+
+	pair_open(&p);
+	learn_to_ask(&p);
+	ask(&p, &t);
+	EQ(1, send(p.c, "!", 1, MSG_OOB));
+	EQ(70000, send(p.c, pattern(70000, 0), 70000, 0));
+	IN_RANGE(1, 70000, task_join(&t));
+	EQ(-1, pattern_check(t.buf, t.ret, 1, 0));
+	if (t.ret < 70000)
+		recv_pattern(p.s, 70000 - t.ret, 1, t.ret);
 }
 
 /* What he has room for in the end is too little for that: it is not forgotten. */
@@ -481,6 +695,7 @@ TEST(zcopy_fork)
 	int i;
 
 	pair_open(&p);
+	learn_to_ask(&p);
 	for (i = 0; i < 3; i++) {
 		t.fd = p.c;
 		t.buf = pattern(LONG, 0);
@@ -537,6 +752,7 @@ TEST(zcopy_notified)
 	struct pair p;
 	bool copied;
 
+	sysctl("zcopy_wait", 60000);
 	pair_open(&p);
 	OK(set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
 	t.fd = p.s;

@@ -447,10 +447,12 @@ static void json_socket(const struct entry *e)
 	       (unsigned long long)info->sdpi_msgs_sent,
 	       (unsigned long long)info->sdpi_msgs_received,
 	       (unsigned long long)info->sdpi_mem);
-	printf(",\"bytes_lent\":%llu,\"bytes_fetched\":%llu,\"bytes_taken\":%llu,\"adverts_out\":%u,\"adverts_held\":%u}",
+	printf(",\"bytes_lent\":%llu,\"bytes_fetched\":%llu,\"bytes_taken\":%llu,\"bytes_written\":%llu,\"bytes_filled\":%llu,\"adverts_out\":%u,\"adverts_held\":%u}",
 	       (unsigned long long)info->sdpi_bytes_lent,
 	       (unsigned long long)info->sdpi_bytes_fetched,
 	       (unsigned long long)info->sdpi_bytes_taken,
+	       (unsigned long long)info->sdpi_bytes_written,
+	       (unsigned long long)info->sdpi_bytes_filled,
 	       info->sdpi_adverts_out, info->sdpi_adverts_held);
 }
 

@@ -593,6 +593,27 @@ static void sdp_half__crossings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, src.held.n, 1);
 }
 
+/* When RdmaWrCompl is due (4.4): nearly full, or nothing more to write. */
+static void sdp_src__owes_written(struct kunit *test)
+{
+	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
+	struct sdp_half_told told;
+
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, false), 0);
+	SRC(0, SINK_AVAIL(1000, 0));
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, false), 0);
+	sdp_src_wrote(&src, 900);
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, true), 0);
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 101, true), 900);
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, false), 900);
+	/* Data goes behind it. */
+	NO(sdp_src_may_copy(&src));
+	sdp_src_told_written(&src);
+	YES(sdp_src_may_copy(&src));
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, false), 0);
+	YES(!sdp_src_may_write(&src));
+}
+
 /* ---- 4.6 ---- */
 
 static void sdp_snk__src_avail_cancel(struct kunit *test)
@@ -711,9 +732,16 @@ static void sdp_half__sink_avail_cancel(struct kunit *test)
 	sdp_src_wrote(&src, 10);
 	SRC(0, SDP_MID_SINK_AVAIL_CANCEL, .ack = 1);
 	YES(src.owe_wr && src.owe_ack);
-	KUNIT_EXPECT_EQ(test, src.wrote, 10);
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, true), 10);
+	NO(sdp_src_owes_cancel_ack(&src));
 	sdp_src_told_written(&src);
 	NO(src.owe_wr);
+	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, false), 0);
+	YES(sdp_src_owes_cancel_ack(&src));
+	NO(sdp_src_may_copy(&src));
+	sdp_src_told_dropped(&src);
+	NO(sdp_src_owes_cancel_ack(&src));
+	YES(sdp_src_may_copy(&src));
 
 	/* It was the only one: no SinkCancelAck. */
 	src = a_source(SDP_MODE_PIPELINED);
@@ -776,6 +804,7 @@ static struct kunit_case sdp_half_cases[] = {
 	KUNIT_CASE(sdp_src__sink_avail),
 	KUNIT_CASE(sdp_half__writes),
 	KUNIT_CASE(sdp_half__crossings),
+	KUNIT_CASE(sdp_src__owes_written),
 	KUNIT_CASE(sdp_snk__src_avail_cancel),
 	KUNIT_CASE(sdp_src__src_avail_cancel),
 	KUNIT_CASE(sdp_half__sink_avail_cancel),

@@ -446,6 +446,130 @@ static void sdp_mode_heard__experimental(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&before, &mode, sizeof(mode)), 0);
 }
 
+/* A sink in pipelined mode whose peer takes several adverts. */
+static struct sdp_mode a_mode(u16 theirs)
+{
+	struct sdp_mode mode;
+
+	sdp_mode_init(&mode, theirs, 8);
+	mode.snk.mode = SDP_MODE_PIPELINED;
+	return mode;
+}
+
+static void sdp_mode_may_ask__where(struct kunit *test)
+{
+	struct sdp_mode mode = a_mode(2);
+
+	KUNIT_EXPECT_TRUE(test, sdp_mode_may_ask(&mode, false));
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, true));
+	sdp_snk_offered(&mode.snk, 1000);	/* one at a time */
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
+	mode = a_mode(1);			/* section 7 */
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
+	mode = a_mode(2);
+	mode.snk.mode = SDP_MODE_COMBINED;
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
+	mode = a_mode(2);
+	mode.peer_fin = true;
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
+	mode = a_mode(2);
+	mode.shut_rd = true;
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
+}
+
+/* Occasions that go by until one is taken. */
+static unsigned int skips(struct sdp_mode *mode)
+{
+	unsigned int n = 0;
+
+	while (!sdp_mode_may_ask(mode, false))
+		n++;
+	return n;
+}
+
+static void sdp_mode_asked__backs_off(struct kunit *test)
+{
+	static const u8 missed[] = { 1, 3, 7, 15, 31, 63, 63, 63 };
+	const struct sdp_wire_msg avail = {
+		.mid = SDP_MID_SRC_AVAIL, .ext.avail.len = 500,
+		.len = SDP_LEN_BSDH + sdp_wire_ext_len(SDP_MID_SRC_AVAIL),
+	};
+	struct sdp_mode mode = a_mode(2);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(missed); i++) {
+		sdp_mode_asked(&mode, false);
+		KUNIT_EXPECT_EQ(test, skips(&mode), missed[i]);
+	}
+	sdp_mode_asked(&mode, true);
+	KUNIT_EXPECT_EQ(test, skips(&mode), 0);
+	/* Of use, but for nothing that was on its way: counts as a miss, once. */
+	sdp_snk_offered(&mode.snk, 1000);
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &avail), 0);
+	sdp_snk_init(&mode.snk, 8);
+	mode.snk.mode = SDP_MODE_PIPELINED;
+	sdp_mode_asked(&mode, true);
+	KUNIT_EXPECT_EQ(test, skips(&mode), 1);
+	sdp_mode_asked(&mode, true);
+	KUNIT_EXPECT_EQ(test, skips(&mode), 0);
+}
+
+/* What became of a SinkAvail is told, whichever message says so. */
+static void sdp_mode_heard__filled(struct kunit *test)
+{
+	struct sdp_wire_msg msg = { .mid = SDP_MID_RDMA_WR_COMPL };
+	struct sdp_mode mode = a_mode(2);
+
+	sdp_snk_offered(&mode.snk, 1000);
+	msg.ext.bytes = 1000;
+	msg.len = SDP_LEN_BSDH + sdp_wire_ext_len(msg.mid);
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_FILLED);
+	KUNIT_EXPECT_EQ(test, mode.filled.bytes, 1000);
+	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_HALF_DONE);
+
+	sdp_snk_offered(&mode.snk, 1000);
+	msg.mid = SDP_MID_DATA;
+	msg.len = SDP_LEN_BSDH + 10;
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg),
+			SDP_HEARD_FILLED | SDP_HEARD_DELIVER);
+	KUNIT_EXPECT_EQ(test, mode.filled.bytes, 0);
+	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_HALF_DONE);
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_DELIVER);
+
+	sdp_snk_offered(&mode.snk, 1000);
+	sdp_snk_cancelled(&mode.snk);
+	msg.mid = SDP_MID_SINK_CANCEL_ACK;
+	msg.len = SDP_LEN_BSDH;
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_FILLED);
+	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_HALF_WITHDRAWN);
+
+	sdp_snk_offered(&mode.snk, 1000);
+	msg.mid = SDP_MID_DISCONN;
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg),
+			SDP_HEARD_FILLED | SDP_HEARD_FIN);
+}
+
+/* A SinkAvailCancel is answered where something was held. */
+static void sdp_mode_heard__sink_cancel(struct kunit *test)
+{
+	struct sdp_wire_msg msg = {
+		.mid = SDP_MID_SINK_AVAIL, .ext.avail.len = 1000,
+		.len = SDP_LEN_BSDH + sdp_wire_ext_len(SDP_MID_SINK_AVAIL),
+	};
+	struct sdp_mode mode = a_mode(2);
+
+	mode.src.mode = SDP_MODE_PIPELINED;
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_TOLD);
+	KUNIT_EXPECT_EQ(test, mode.told.news, SDP_HALF_WITHDRAWN);
+	/* What is written into the first one is not taken back by the second. */
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), 0);
+	msg.mid = SDP_MID_SINK_AVAIL_CANCEL;
+	msg.len = SDP_LEN_BSDH;
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_OWES);
+	sdp_src_told_dropped(&mode.src);
+	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), 0);
+}
+
 static void sdp_mode_pick__slices(struct kunit *test)
 {
 	static const struct {
@@ -535,6 +659,10 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_heard__flags),
 	KUNIT_CASE(sdp_mode_heard__req_pipe),
 	KUNIT_CASE(sdp_mode_heard__experimental),
+	KUNIT_CASE(sdp_mode_may_ask__where),
+	KUNIT_CASE(sdp_mode_asked__backs_off),
+	KUNIT_CASE(sdp_mode_heard__filled),
+	KUNIT_CASE(sdp_mode_heard__sink_cancel),
 	KUNIT_CASE(sdp_mode_pick__slices),
 	KUNIT_CASE(sdp_mode_hold__table),
 	{}

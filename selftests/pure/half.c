@@ -302,10 +302,12 @@ static bool src_tells_written(void)
 {
 	struct item *item;
 
-	if (!s.src.wrote || !room(&s.down))
+	u32 n = sdp_src_owes_written(&s.src, 1 + below(COPY), one_in(2));
+
+	if (!n || !room(&s.down))
 		return false;
 	item = down(SDP_MID_RDMA_WR_COMPL);
-	item->msg.ext.bytes = s.src.wrote;
+	item->msg.ext.bytes = n;
 	sdp_src_told_written(&s.src);
 	say("source: RdmaWrCompl %u", item->msg.ext.bytes);
 	return true;
@@ -313,10 +315,10 @@ static bool src_tells_written(void)
 
 static bool src_acks_cancel(void)
 {
-	if (!s.src.owe_ack || s.src.owe_wr || !room(&s.down))
+	if (!sdp_src_owes_cancel_ack(&s.src) || !room(&s.down))
 		return false;
 	down(SDP_MID_SINK_CANCEL_ACK);
-	s.src.owe_ack = false;
+	sdp_src_told_dropped(&s.src);
 	say("source: SinkCancelAck");
 	return true;
 }
@@ -367,6 +369,7 @@ static void snk_hears(const struct item *item)
 	}
 	say("  sink hears %02x mseq %u ack %u", item->msg.mid, item->msg.mseq,
 	    item->msg.mseq_ack);
+	sdp_snk_acked(&s.snk, item->msg.mseq_ack);
 	drop = sdp_snk_heard(&s.snk, &item->msg, &told);
 	CHECK(drop >= 0);
 	if (told.news & SDP_HALF_DONE) {

@@ -483,22 +483,6 @@ def told_too_much(t, size):
 
 
 @case(accept=1)
-def sink_avail_crosses(t):
-    """A valid SinkAvail takes the SrcAvails back (4.5); what comes by copy then
-    kills it."""
-    c, s = peer_that_takes(t)
-    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
-    t.remote.send_meanwhile(s, SIZE, 3)
-    wants(c, sdp.MODE_CHANGE)
-    wants(c, sdp.SRC_AVAIL)
-    c.send(sdp.SINK_AVAIL, size=100000, rkey=1, va=0, non_discards=0)
-    wants(c, sdp.SRC_AVAIL)
-    c.expect_data(pattern(SIZE, 3))
-    assert t.remote.sent_meanwhile(s) == SIZE
-    t.kernel_closes(c, s)
-
-
-@case(accept=1)
 def shutdown_while_lent(t):
     """The sender's other thread ends the stream: what was not read is not sent."""
     c, s = peer_that_takes(t)

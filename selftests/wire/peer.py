@@ -217,6 +217,16 @@ class Conn:
         self.send(sdp.RDMA_RD_COMPL, size=offer.size - inlined, flags=sdp.REQ_PIPE)
         return data
 
+    def ask(self, size, non_discards, **field):
+        """Room for so many bytes by SinkAvail, to be written by RDMA: what will be
+        written, and where."""
+        rkey, va = random.getrandbits(32), random.getrandbits(48)
+        room = bytearray(size)
+        self.qp.room[rkey] = (va, room)
+        self.send(sdp.SINK_AVAIL, **{'size': size, 'rkey': rkey, 'va': va,
+                                     'non_discards': non_discards, **field})
+        return room
+
     # ---- the end ----
 
     def dreq(self, wait=True):

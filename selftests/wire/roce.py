@@ -255,6 +255,9 @@ class Qp:
         self.stall = False              # do not answer reads yet
         self.stalled = []               # what was asked meanwhile
         self.got = {}                   # of our own reads: PSN -> bytes
+        self.room = {}                  # key -> (address, bytearray) for writes
+        self.writing = None             # where the next packet of one goes
+        self.written = []               # of them: (key, offset, length)
         with port.changed:
             port.qps[qpn] = self
 
@@ -303,10 +306,14 @@ class Qp:
         return b''.join(self.got[p] for p in wanted)
 
     def write(self, va, rkey, data, limit=LIMIT):
-        """RDMA write of one packet; PermissionError if the device refuses."""
+        """RDMA write of any length; PermissionError if the device refuses."""
+        reth = RETH.pack(va, rkey, len(data))
         with self.port.changed:
             self.nak = None
-            self._request(sdp.WRITE_ONLY, RETH.pack(va, rkey, len(data)) + data, 1)
+            for opcode, cut, _ in self._cut(data, sdp.WRITE_FIRST, sdp.WRITE_MIDDLE,
+                                            sdp.WRITE_LAST, sdp.WRITE_ONLY):
+                first = opcode in (sdp.WRITE_FIRST, sdp.WRITE_ONLY)
+                self._request(opcode, reth + cut if first else cut, 1)
         self.port.wait('the write', lambda: self.nak is not None or not self.unacked, limit)
         if self.nak is not None:
             raise PermissionError(f'NAK {self.nak}')
@@ -385,6 +392,10 @@ class Qp:
         if p.opcode == sdp.READ_REQUEST:
             self._read_requested(p)
             return
+        if p.opcode in (sdp.WRITE_FIRST, sdp.WRITE_MIDDLE, sdp.WRITE_LAST, sdp.WRITE_ONLY) and \
+                not self._write_requested(p):
+            self._answer(p.psn, NAK | NAK_ACCESS)
+            return
         self.expect_psn = (self.expect_psn + 1) & 0xffffff
         if p.opcode in (sdp.SEND_FIRST, sdp.SEND_ONLY):
             self.parts = []
@@ -397,6 +408,24 @@ class Qp:
             self.received.append(b''.join(self.parts))
         if p.ack_req or last:
             self._answer(p.psn, ACK_OK)
+
+    def _write_requested(self, p):
+        """A packet of an RDMA write; false if it may not be."""
+        body = p.body
+        if p.opcode in (sdp.WRITE_FIRST, sdp.WRITE_ONLY):
+            va, rkey, length = RETH.unpack(body[:16])
+            body = body[16:]
+            base, room = self.room.get(rkey, (va, b''))
+            if va < base or va + length > base + len(room):
+                return False
+            self.writing = rkey, va - base
+            if length:
+                self.written.append((rkey, va - base, length))
+        rkey, at = self.writing
+        if body:
+            self.room[rkey][1][at:at + len(body)] = body
+        self.writing = rkey, at + len(body)
+        return True
 
     def _read_requested(self, p):
         va, rkey, length = RETH.unpack(p.body[:16])

@@ -125,6 +125,11 @@ class Agent:
             got += piece
         return got.hex()
 
+    def _timeout(self, n, option, seconds):
+        ms = int((seconds or 0) * 1000)
+        self.sockets[n].setsockopt(socket.SOL_SOCKET, option,
+                                   struct.pack('ll', ms // 1000, ms % 1000 * 1000))
+
     def watch_urgent(self, n):
         """SIGURGs from now on are counted; signals() says how many."""
         def count(*_):
@@ -147,12 +152,16 @@ class Agent:
         except OSError as e:
             return e.errno
 
-    def read_meanwhile(self, n, size):
+    def read_meanwhile(self, n, size, flags=socket.MSG_WAITALL, timeout=None):
         """A thread sleeps in recv() until all is there; has_read() waits for it."""
         def read():
-            self.meanwhile[n] = self.sockets[n].recv(size, socket.MSG_WAITALL)
+            try:
+                self.meanwhile[n] = self.sockets[n].recv(size, flags)
+            except OSError as e:
+                self.meanwhile[n] = os.strerror(e.errno).encode()
 
         self.sockets[n].settimeout(None)
+        self._timeout(n, socket.SO_RCVTIMEO, timeout)
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
         self.readers[n] = thread
@@ -170,11 +179,8 @@ class Agent:
             except OSError as e:
                 self.meanwhile[n] = -e.errno
 
-        s = self.sockets[n]
-        s.setblocking(True)
-        ms = int((timeout or 0) * 1000)
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO,
-                     struct.pack('ll', ms // 1000, ms % 1000 * 1000))
+        self.sockets[n].setblocking(True)
+        self._timeout(n, socket.SO_SNDTIMEO, timeout)
         self.readers[n] = threading.Thread(target=send, daemon=True)
         self.readers[n].start()
 

@@ -156,7 +156,7 @@ struct sdp_info {
 	__u64	sdpi_mem;		/* memory in our buffers and rings */
 	char	sdpi_device[16];	/* name of the RDMA device, may be cut */
 	/* Without a copy on the side that is named (net.sdp.zcopy_thresh): */
-	__u64	sdpi_bytes_lent;	/* sent: read by the peer where they were */
+	__u64	sdpi_bytes_lent;	/* sent: read from where they were */
 	__u64	sdpi_bytes_fetched;	/* received: read from where they were, and
 					 * copied to the reader
 					 */
@@ -165,6 +165,10 @@ struct sdp_info {
 	__u8	sdpi_adverts_held;	/* of the peer's */
 	__u16	sdpi_reserved1;
 	__u32	sdpi_reserved2;
+	__u64	sdpi_bytes_written;	/* of those lent: written by us to where the
+					 * peer's reader wants them
+					 */
+	__u64	sdpi_bytes_filled;	/* received: written there by the peer */
 };
 
 /*
