@@ -13,7 +13,7 @@ python_server() {
 curl_get() {
 	local i
 
-	random file "$(amount 6 256)"
+	random file "$(amount 2 256)"
 	python_server
 	for i in 1 2 3; do
 		client 120 curl -sS --fail -o "$dir/got" "$@" http://h2:8000/file
@@ -36,7 +36,7 @@ wget_tree() {
 	for ((i = 0; i < 20; i++)); do
 		head -c $((i * 9973)) /dev/urandom >"$SDP_SHARE/case.tree/sub/file.$i"
 	done
-	random file "$(amount 6 256)"
+	random file "$(amount 2 256)"
 	size=$(stat -c %s "$SDP_SHARE/file")
 	python_server
 	client 120 wget -q -r -np -nH -P "$dir/got" -R 'index.html*' --cut-dirs=1 http://h2:8000/case.tree/
