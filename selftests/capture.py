@@ -50,6 +50,8 @@ PLANS = (
     ([5000], [], 'client'),
     ([9], [40000], 'abort'),
     ([40000], [9], 'abort after shutdown'),
+    # Long blocking calls, taking turns: without copies, one way or the other.
+    ([300000, 100000, 100000, 700000], [100000, 300000, 100000, 700000], 'turns'),
 )
 CONNECTIONS = [(ipv, plan) for ipv in (4, 6) for plan in PLANS]
 
@@ -114,8 +116,28 @@ def reset(s):
     s.close()
 
 
+def take_turns(s, mine, theirs, sizes_mine, sizes_theirs, first):
+    """Each waits for what the other sends, and answers it."""
+    s.settimeout(None)
+    for a, b in zip(sizes_mine, sizes_theirs):
+        for sends in (first, not first):
+            if sends:
+                assert s.send(mine[:a]) == a
+                mine = mine[a:]
+            else:
+                assert s.recv(b, socket.MSG_WAITALL) == theirs[:b], 'other bytes than were sent'
+                theirs = theirs[b:]
+    s.settimeout(LIMIT)
+
+
 def client_side(n, s, up, down, end):
     sent, answer = data_of(n, True, up), data_of(n, False, down)
+    if end == 'turns':
+        take_turns(s, sent, answer, up, down, True)
+        s.shutdown(socket.SHUT_WR)
+        expect_end(s)
+        s.close()
+        return
     if end == 'server':
         expect(s, answer)
         expect_end(s)
@@ -140,6 +162,11 @@ def client_side(n, s, up, down, end):
 
 def server_side(n, s, up, down, end):
     sent, answer = data_of(n, True, up), data_of(n, False, down)
+    if end == 'turns':
+        take_turns(s, answer, sent, down, up, False)
+        expect_end(s)
+        s.close()
+        return
     if end == 'server':
         send_all(s, answer, down)
         s.shutdown(socket.SHUT_WR)
@@ -290,6 +317,7 @@ class Trace:
 
     def __init__(self, path):
         self.posted, self.heard, self.bufs, self.states = {}, {}, {}, {}
+        self.rdma = {}          # ('read' or 'write', id) -> [(bytes, R_Key)]
         buffers = {}
         with open(path) as f:
             text = f.read()
@@ -302,6 +330,9 @@ class Trace:
                 head = (self.MIDS[word], int(flags, 16), *map(int, numbers))
                 where = self.posted if event == 'sdp_post' else self.heard
                 where.setdefault(ident, []).append(head)
+            elif event in ('sdp_read', 'sdp_write'):
+                size, key = re.match(r'bytes=(\d+) rkey=(\w+)', rest).groups()
+                self.rdma.setdefault((event[4:], ident), []).append((int(size), int(key, 16)))
             elif event == 'sdp_post_recv':
                 buffers[ident] = int(rest.split('posted=')[1])
             elif event == 'sdp_cm' and rest.startswith(('send REQ', 'send REP')):
@@ -432,6 +463,8 @@ def check_ends(e):
     wrong = []
     for n, c, _, _ in e.each():
         end = CONNECTIONS[n][1][2]
+        if end == 'turns':
+            continue                    # see check_zero_copy()
         want = {'client': ((sdp.DISCONN,), (sdp.DISCONN,)),
                 'server': ((sdp.DISCONN,), (sdp.DISCONN,)),
                 'abort': ((), ()),
@@ -462,6 +495,43 @@ def check_buffers(e):
                     wrong.append(f'connection {n} {name}: message {m.mseq} of {m.len} bytes')
     if not asked:
         wrong.append('nobody asked')
+    return wrong
+
+
+def check_zero_copy(e):
+    """Where nothing is copied the wire has it so: what is offered is read, no more,
+    and told; what is asked for is written, inside, and told."""
+    wrong, offered, asked = [], 0, 0
+    for what, half, (host, ident), (other_host, other_ident) in e.halves():
+        back = half.other
+        offers = [m for m in half.messages if m.mid == sdp.SRC_AVAIL]
+        told = [m.size for m in back.messages if m.mid == sdp.RDMA_RD_COMPL]
+        read = sum(r[3] for m in offers for r in half.reads_of(m))
+        rooms = {m.rkey: m for m in back.messages if m.mid == sdp.SINK_AVAIL}
+        # A SinkAvail that crosses them takes offers back.
+        if read != sum(told) or \
+                not rooms and read != sum(m.size - len(m.payload) for m in offers):
+            wrong.append(f'connection {what}: {read} bytes read, told {told}, of {offers}')
+        written = [m.size for m in half.messages if m.mid == sdp.RDMA_WR_COMPL]
+        for va, rkey, data in half.writes:
+            m = rooms.get(rkey)
+            if not m or va < m.va or va + len(data) > m.va + m.size:
+                wrong.append(f'connection {what}: {len(data)} bytes written beside {m}')
+        if sum(len(w[2]) for w in half.writes) != sum(written):
+            wrong.append(f'connection {what}: {len(half.writes)} writes, told {written}')
+        # Each request is in the trace of who asked for it.
+        for name, trace, where, requests in (
+                ('write', e.trace[host], ident, [(len(w[2]), w[1]) for w in half.writes]),
+                ('read', e.trace[other_host], other_ident, [(r[3], r[2]) for r in back.reads])):
+            wrong += lists_equal(what, requests, trace.rdma.get((name, where), []),
+                                 'wire', name)
+        offered += len(offers)
+        asked += len(rooms)
+        if what.endswith('up'):
+            print(f'# {what}: {len(offers)} offers, {read} bytes read, {len(rooms)} asks, '
+                  f'{sum(written)} bytes written') if offers or rooms else None
+    if not offered or not asked:
+        wrong.append(f'{offered} SrcAvails, {asked} SinkAvails')
     return wrong
 
 

@@ -30,6 +30,7 @@ check capture.wire_is_heard compare heard
 check capture.streams compare streams
 check capture.ends compare ends
 check capture.buffers compare buffers
+check capture.zero_copy compare zero_copy
 check capture.tshark_hello compare tshark_hello
 check capture.tshark_messages compare tshark_messages
 finish

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # bench.sh two|one [OPTION...] [-- OPTION...]: run sdp_bench in the rig, from h1 to
 # h2 or from h1 to itself.  Options go to the client; for those behind "--" there
-# is another run, with another server.  On one host perftest's ib_send_lat -e
+# is another run, with another server.  Two are for this script: --set NAME=VALUE
+# sets net.sdp.NAME on both hosts from that run on, and --as NAME is what sdp is
+# called in the figures of that run.  On one host perftest's ib_send_lat -e
 # is measured too: there its clock, the guest's cycle counter, counts instructions.
-set -u
+set -uo pipefail
 where=$1
 shift
 bench=$(cd "$(dirname "$0")/../.." && pwd)/build/selftests/sdp_bench
@@ -19,14 +21,34 @@ ulimit -n 16384
 address=$(getent ahostsv4 $server | awk 'NR == 1 { print $1 }')
 status=0
 
+# NAME=VALUE: of both hosts
+set_both() {
+	local host
+
+	for host in h1 $server; do
+		on "$host" sysctl -qw "net.sdp.$1" || status=1
+	done
+}
+
 # OPTION...
 session() {
-	on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over" &
+	local word last='' as=sdp client=()
+
+	for word; do
+		case $last in
+		--set)	set_both "$word" ;;
+		--as)	as=$word ;;
+		*)	case $word in --set | --as) ;; *) client+=("$word") ;; esac ;;
+		esac
+		last=$word
+	done
+	on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over,verbs-write,verbs-read" &
 	for _ in $(seq 300); do
 		on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
 		sleep 0.1
 	done
-	"$bench" --host "$address" --over $over "$@" || status=1
+	"$bench" --host "$address" --over $over "${client[@]}" |
+		sed "s/^\(@\t[a-z]*\t[0-9]*\t\)sdp\t/\1$as\t/" || status=1
 	on $server pkill -x sdp_bench
 	wait
 }

@@ -328,14 +328,23 @@ class Mad:
 
 # ---- connections ----
 
+RETH = struct.Struct('>QII')                    # VA, R_Key, length
+
+
 class Half:
-    """One direction: packets in the order of their PSNs become messages."""
+    """One direction: packets in the order of their PSNs become messages, and
+    RDMA reads and writes that its sender asks for."""
 
     def __init__(self, psn, mtu):
         self.next, self.mtu = psn, mtu
         self.parts, self.first = [], 0
         self.messages, self.frames = [], []     # and where each begins
         self.repeated = []      # frames that came again, or came too early
+        self.other = None       # the other direction
+        self.reads = []         # PSN, VA, R_Key, length
+        self.answers = {}       # PSN -> bytes that were read
+        self.writes = []        # VA, R_Key, bytes
+        self.items = []         # messages and indexes of writes, as they went
 
     def take(self, packet):
         ahead = (packet.psn - self.next) & 0xffffff
@@ -352,6 +361,17 @@ class Half:
         if packet.opcode in (SEND_LAST, SEND_ONLY):
             self.messages.append(read_message(b''.join(self.parts)))
             self.frames.append(self.first)
+            self.items.append(self.messages[-1])
+        if packet.opcode in (WRITE_FIRST, WRITE_ONLY):
+            va, rkey, length = RETH.unpack_from(packet.body)
+            if length:                          # or else it is a keepalive
+                self.items.append(len(self.writes))
+                self.writes.append((va, rkey, bytearray(packet.body[RETH.size:])))
+        elif packet.opcode in (WRITE_MIDDLE, WRITE_LAST):
+            self.writes[-1][2].extend(packet.body)
+        elif packet.opcode == READ_REQUEST:
+            va, rkey, length = RETH.unpack_from(packet.body)
+            self.reads.append((packet.psn, va, rkey, length))
 
     def span(self, packet):
         """An RDMA read takes as many PSNs as its answer has packets."""
@@ -359,8 +379,40 @@ class Half:
             return 1
         return max(1, -(-struct.unpack_from('>I', packet.body, 12)[0] // self.mtu))
 
+    def answered(self, packet):
+        """Part of the answer to one of our reads."""
+        aeth = 0 if packet.opcode == READ_MIDDLE else 4
+        self.answers[packet.psn] = packet.body[aeth:]
+
+    def read(self, read):
+        """The bytes that a read of ours brought."""
+        psn, _, _, length = read
+        count = max(1, -(-length // self.mtu))
+        return b''.join(self.answers[(psn + i) & 0xffffff] for i in range(count))
+
+    def reads_of(self, avail):
+        """What the other side read of a SrcAvail of ours, in order."""
+        reads = sorted(r for r in self.other.reads if r[2] == avail.rkey)
+        at = avail.va + len(avail.payload)
+        for _, va, _, length in reads:
+            if va != at:
+                raise Malformed(f'{avail}: read at {va:#x}, not at {at:#x}')
+            at += length
+        if at > avail.va + avail.size:
+            raise Malformed(f'{avail}: read up to {at:#x}')
+        return reads
+
     def stream(self):
-        return b''.join(m.payload for m in self.messages)
+        """All bytes of the stream, whichever way they went."""
+        out = []
+        for item in self.items:
+            if isinstance(item, int):
+                out.append(self.writes[item][2])
+                continue
+            out.append(item.payload)
+            if item.mid == SRC_AVAIL:
+                out += [self.other.read(r) for r in self.reads_of(item)]
+        return b''.join(out)
 
 
 class Connection:
@@ -379,6 +431,7 @@ class Connection:
         self.server_id, self.server_qpn = rep.local_id, rep.qpn
         self.ack, self.ack_frame = read_message(rep.private, True), packet.number
         self.up = Half(rep.psn, self.mtu)
+        self.up.other, self.down.other = self.down, self.up
 
 
 class Capture:
@@ -393,8 +446,12 @@ class Capture:
                 self.bad_icrc.append(p.number)
             elif p.dest_qp == 1:
                 self._mad(p)
-            elif p.opcode not in RESPONSES and (p.dst, p.dest_qp) in self._qps:
-                self._qps[p.dst, p.dest_qp].take(p)
+            elif (p.dst, p.dest_qp) in self._qps:
+                half = self._qps[p.dst, p.dest_qp]
+                if p.opcode not in RESPONSES:
+                    half.take(p)
+                elif p.opcode != ACKNOWLEDGE:
+                    half.other.answered(p)
 
     def _mad(self, p):
         mad = Mad(p.body[8:])
