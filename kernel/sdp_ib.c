@@ -37,6 +37,7 @@
 #include "sdp_ib_port.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
+#include "sdp_size.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
@@ -240,7 +241,7 @@ static void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
 	sdp_mode_init(&conn->tx.mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
 	/* Who begins with many did not make them for us, and keeps them. */
-	conn->tx.keeps = peer->bufs > SDP_TX_FEW;
+	conn->tx.keeps = peer->bufs > SDP_SIZE_FEW;
 	ib->lends = sdp_wire_takes_offers(peer);
 	spin_unlock_bh(&conn->tx.lock);
 	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;

@@ -211,28 +211,46 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	return verdict;
 }
 
-/* Occasions that are let go by: 1, 3, 7, at most 63. */
-enum { SDP_MODE_ASK_MISSES = 6 };
+enum { SDP_MODE_MISSES = 6 };	/* that count: 63 occasions go by */
+
+static bool again(struct sdp_mode_habit *habit)
+{
+	if (!habit->skip)
+		return true;
+	habit->skip--;
+	return false;
+}
+
+static void learn(struct sdp_mode_habit *habit, bool used)
+{
+	if (used)
+		habit->missed = 0;
+	else if (habit->missed < SDP_MODE_MISSES)
+		habit->missed++;
+	habit->skip = (1 << habit->missed) - 1;
+}
+
+bool sdp_mode_may_lend(struct sdp_mode *mode)
+{
+	return mode->src.held.n || again(&mode->lend);
+}
+
+void sdp_mode_lent(struct sdp_mode *mode, bool used)
+{
+	learn(&mode->lend, used);
+}
 
 bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread)
 {
-	if (mode->src.max < 2 || mode->peer_fin || mode->shut_rd ||
-	    !sdp_snk_may_offer(&mode->snk, unread) || mode->snk.out.n)
-		return false;
-	if (!mode->ask_skip)
-		return true;
-	mode->ask_skip--;
-	return false;
+	return mode->src.max > 1 && !mode->peer_fin && !mode->shut_rd &&
+	       sdp_snk_may_offer(&mode->snk, unread) && !mode->snk.out.n &&
+	       again(&mode->ask);
 }
 
 void sdp_mode_asked(struct sdp_mode *mode, bool used)
 {
-	if (used && !mode->ask_crossed)
-		mode->ask_missed = 0;
-	else if (mode->ask_missed < SDP_MODE_ASK_MISSES)
-		mode->ask_missed++;
+	learn(&mode->ask, used && !mode->ask_crossed);
 	mode->ask_crossed = false;
-	mode->ask_skip = (1 << mode->ask_missed) - 1;
 }
 
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode)

@@ -19,6 +19,12 @@
 #include "sdp_half.h"
 #include "sdp_wire.h"
 
+/* What was of no use is done less: 1, 3, 7, at most 63 occasions go by. */
+struct sdp_mode_habit {
+	u8 missed;		/* times in a row */
+	u8 skip;		/* occasions that go by yet */
+};
+
 struct sdp_mode {
 	/* What the last message told, of: */
 	struct sdp_half_told told; /* our SrcAvails, with SDP_HEARD_TOLD, */
@@ -29,9 +35,9 @@ struct sdp_mode {
 	bool shut_rd;		/* our reader has gone: payload is an error (4.1) */
 	bool req_pipe;		/* the peer asked for pipelined mode */
 	bool asked_rcvbuf;	/* a ChRcvBuf of ours is unanswered */
-	u8 ask_missed;		/* SinkAvails in a row that were of no use */
-	u8 ask_skip;		/* so many occasions more go by without one */
-	bool ask_crossed;	/* SrcAvails have crossed the last */
+	struct sdp_mode_habit lend; /* is it worth it to offer what is sent? */
+	struct sdp_mode_habit ask; /* and where to receive? */
+	bool ask_crossed;	/* SrcAvails have crossed the last SinkAvail */
 };
 
 /* What to do with a message, as bits: several may be set. */
@@ -87,14 +93,34 @@ void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
  * @mode: the connection's
  * @unread: whether bytes of the stream wait for him
  *
- * A SinkAvail that the peer's data or SrcAvail crosses was for nothing.  Where
- * that has happened the next occasion is let go by, then three, and so on.  Peers
- * that take one advert at a time may not know the message (section 7).
+ * A SinkAvail that the peer's data or SrcAvail crosses was for nothing.  Peers that
+ * take one advert at a time may not know the message (section 7).
  *
  * Context: the caller's lock; pure.
  * Return: true if a SinkAvail may be posted and is worth it.
  */
 bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread);
+
+/**
+ * sdp_mode_may_lend() - a long send begins: shall it be offered?
+ * @mode: the connection's
+ *
+ * Where the peer refuses it takes a round trip for nothing.  Not for what a
+ * SinkAvail waits for.
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it is worth it.
+ */
+bool sdp_mode_may_lend(struct sdp_mode *mode);
+
+/**
+ * sdp_mode_lent() - what has become of what was offered
+ * @mode: the connection's
+ * @used: it was all read, or written; or else the peer has refused
+ *
+ * Context: the caller's lock; pure.
+ */
+void sdp_mode_lent(struct sdp_mode *mode, bool used);
 
 /**
  * sdp_mode_asked() - what has become of a SinkAvail

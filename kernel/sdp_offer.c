@@ -51,7 +51,8 @@ bool sdp_offer_begin(struct sdp_conn *conn)
 	bool mine;
 
 	spin_lock_bh(&conn->tx.lock);
-	mine = !conn->tx.dead && !conn->tx.lending;
+	mine = !conn->tx.dead && !conn->tx.lending &&
+	       sdp_mode_may_lend(&conn->tx.mode);
 	if (mine) {
 		WRITE_ONCE(conn->tx.lending, true);
 		conn->tx.withdrawn = false;
@@ -184,6 +185,8 @@ void sdp_offer_end(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->tx.lock);
 	WRITE_ONCE(conn->tx.lending, false);
+	if (!conn->tx.withdrawn)
+		sdp_mode_lent(&conn->tx.mode, true);
 	sdp_fill_end(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	/* Who waits for room may be told, or his DisConn go. */
@@ -211,6 +214,8 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 		if (done)
 			done--;
 	}
+	if (told->news & SDP_HALF_WITHDRAWN && !conn->tx.mode.src.held.n)
+		sdp_mode_lent(&conn->tx.mode, false);
 	if (told->news & SDP_HALF_WITHDRAWN && conn->tx.lending &&
 	    !conn->tx.withdrawn) {
 		sdp_tx_withdraw(conn);

@@ -26,7 +26,8 @@ bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
  *	until sdp_offer_end()
  *
  * Context: process.
- * Return: false if somebody lends already, or the connection is dead.
+ * Return: false if somebody lends already, the connection is dead, or the peer has
+ * refused too often of late.
  */
 bool sdp_offer_begin(struct sdp_conn *conn);
 

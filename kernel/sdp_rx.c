@@ -20,6 +20,7 @@
 #include "sdp_offer.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
+#include "sdp_size.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
@@ -120,12 +121,12 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 			conn->rx.asked = msg->ext.rcvsz;
 		}
 		if (heard & SDP_HEARD_RCVBUF_ACK)
-			sdp_tx_may_send(conn, msg->ext.rcvsz);
+			sdp_size_given(conn, msg->ext.rcvsz);
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
-	if (unlikely(conn->tx.flow.peer_bufs > SDP_TX_FEW && !conn->tx.grown))
-		sdp_tx_grown(conn);
+	if (unlikely(conn->tx.flow.peer_bufs > SDP_SIZE_FEW && !conn->tx.grown))
+		sdp_size_grown(conn);
 	sdp_ring_used(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	return heard;

@@ -28,12 +28,12 @@
  * the device; then it is freed.
  */
 #include "sdp_mem.h"
+#include "sdp_size.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
 enum {
 	SDP_TX_CORK_MS		= 200,		/* as long as TCP holds back */
-	SDP_TX_ASK_AGAIN	= 10 * HZ,	/* for larger buffers */
 	SDP_TX_LINGER		= 16 * 1024,	/* bytes, see above */
 	SDP_TX_REAP		= 8,		/* messages under way */
 	SDP_TX_BURST		= 8,		/* unsignalled messages in a row */
@@ -476,132 +476,6 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 	return false;
 }
 
-static void sdp_tx_ask(struct sdp_conn *conn, u32 size)
-{
-	conn->tx.asked = true;
-	conn->tx.asked_at = jiffies;
-	conn->tx.ask = size;
-	conn->tx.ctl |= SDP_CTL_RCVBUF;
-}
-
-/*
- * The peer's buffers are small, and we have to wait for them with a message
- * that is as long as they are: it is time to ask for larger ones, once.
- */
-static bool sdp_tx_asks_for_more(struct sdp_conn *conn,
-				 const struct sdp_msg *msg)
-{
-	u32 want = READ_ONCE(conn->sn->rcvbuf_size);
-
-	if (msg->payload < conn->snd_max || conn->snd_max + SDP_LEN_BSDH >= want)
-		return false;
-	if (conn->tx.asked && (conn->tx.mode.asked_rcvbuf ||
-			       conn->tx.ctl & SDP_CTL_RCVBUF ||
-			       time_before(jiffies, conn->tx.asked_at +
-						    SDP_TX_ASK_AGAIN)))
-		return false;
-	sdp_tx_ask(conn, want);
-	return true;
-}
-
-/* The end is near, and gives everything back. */
-static bool sdp_tx_ends(const struct sdp_conn *conn)
-{
-	return conn->tx.state != SDP_ESTABLISHED || conn->tx.fin_queued;
-}
-
-void sdp_tx_grown(struct sdp_conn *conn)
-{
-	lockdep_assert_held(&conn->tx.lock);
-	if (conn->tx.keeps || conn->tx.dead || sdp_tx_ends(conn) ||
-	    !READ_ONCE(conn->sn->shrink_after))
-		return;
-	conn->tx.grown = true;
-	if (!conn->tx.outstanding)
-		conn->tx.progress = jiffies;
-	sdp_conn_check_later(conn, 0);
-}
-
-/* Bytes of a buffer that an idle peer is asked for: what we begin with. */
-static u32 sdp_tx_least(const struct sdp_conn *conn)
-{
-	u32 size = round_down(READ_ONCE(conn->sn->rcvbuf_start), PAGE_SIZE);
-
-	return min_t(u32, max_t(u32, size, PAGE_SIZE),
-		     conn->snd_max + SDP_LEN_BSDH);
-}
-
-/*
- * Nothing was sent for a while, and the peer has many buffers for us or large
- * ones: it may have that memory back.  We keep to the smaller size from the
- * moment that we ask, so no message may be in the making that does not.
- */
-static bool sdp_tx_ask_less(struct sdp_conn *conn)
-{
-	u32 was = conn->snd_max, least = sdp_tx_least(conn);
-
-	if (conn->tx.outstanding || !list_empty(&conn->tx.queue) ||
-	    conn->tx.ctl & SDP_CTL_RCVBUF)
-		return false;
-	if (conn->tx.mode.asked_rcvbuf) {
-		/* It answers when the small ones are used up: we ask then. */
-		conn->tx.flush = sdp_flow_credits(&conn->tx.flow);
-		return false;
-	}
-	WRITE_ONCE(conn->snd_max, least - SDP_LEN_BSDH);
-	smp_mb();	/* with sdp_tx_build() */
-	if (READ_ONCE(conn->tx.building)) {
-		WRITE_ONCE(conn->snd_max, was);
-		return false;
-	}
-	sdp_tx_ask(conn, least);
-	conn->tx.asks_less = true;
-	conn->tx.had = was + SDP_LEN_BSDH;
-	sdp_count(conn->sn, SDP_CNT_SHRINKS, 1);
-	return true;
-}
-
-/* Is it time to?  Jiffies until it may be; 0: there is nothing to wait for. */
-static unsigned long sdp_tx_shrink_due(struct sdp_conn *conn)
-{
-	unsigned long idle = msecs_to_jiffies(READ_ONCE(conn->sn->shrink_after));
-	unsigned long now = jiffies, due = conn->tx.progress + idle;
-
-	if (sdp_tx_ends(conn))
-		conn->tx.grown = false;
-	if (!conn->tx.grown || !idle)
-		return 0;
-	if (time_before(now, due))
-		return due - now;
-	if (conn->tx.flow.peer_bufs <= SDP_TX_FEW &&
-	    conn->snd_max + SDP_LEN_BSDH <= sdp_tx_least(conn))
-		conn->tx.grown = false;
-	else if (conn->tx.asks_less || !sdp_tx_ask_less(conn))
-		return idle;
-	return 0;
-}
-
-void sdp_tx_may_send(struct sdp_conn *conn, u32 size)
-{
-	lockdep_assert_held(&conn->tx.lock);
-	size = min_t(u32, size, SDP_MSG_MAX);
-	if (conn->tx.asks_less) {
-		conn->tx.asks_less = false;
-		conn->tx.asked = false;
-		conn->tx.grown = false;
-		if (size <= conn->tx.ask || size < conn->tx.had)
-			conn->tx.flush = sdp_flow_credits(&conn->tx.flow);
-		/* It will not give what it did not give now. */
-		conn->tx.keeps = size > conn->tx.ask;
-	}
-	/* What is built already may be as long as it is. */
-	if (size > conn->snd_max + SDP_LEN_BSDH) {
-		WRITE_ONCE(conn->snd_max, size - SDP_LEN_BSDH);
-		if (!conn->tx.grown)
-			sdp_tx_grown(conn);
-	}
-}
-
 /*
  * Who waits for credits with nothing under way would never hear of a peer that
  * is gone, if the word of its going was lost: TCP probes a closed window.
@@ -717,7 +591,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
 		conn->tx.waiting = true;
 		sdp_tx_watch(conn);
-		return sdp_tx_asks_for_more(conn, msg);	/* that goes first */
+		return sdp_size_asks_for_more(conn, msg);	/* that goes first */
 	}
 	conn->tx.waiting = false;
 	if (unlikely(msg->loan)) {
@@ -892,7 +766,7 @@ static u32 sdp_tx_idle(const struct sdp_conn *conn)
 static void sdp_tx_check(struct sdp_conn *conn)
 {
 	unsigned long now = jiffies, due, next = MAX_JIFFY_OFFSET;
-	unsigned long shrink = sdp_tx_shrink_due(conn);
+	unsigned long shrink = sdp_size_shrink_due(conn);
 	u32 idle = sdp_tx_idle(conn);
 
 	if (shrink)

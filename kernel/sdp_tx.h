@@ -87,15 +87,6 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 				 const struct page_frag *frag);
 
 /**
- * sdp_tx_may_send() - the peer's receive buffers are larger now
- * @conn: the connection, tx.lock held
- * @size: bytes of one, by its ChRcvBufAck; a smaller one changes nothing
- *
- * Context: process or softirq.
- */
-void sdp_tx_may_send(struct sdp_conn *conn, u32 size);
-
-/**
  * sdp_tx_run() - reap completions, post what may go, act on what was found
  * @conn: the connection
  *
@@ -152,43 +143,6 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
 
 	return sdp_mem_is_over() ? min_t(u32, limit, SDP_TX_LEAST) : limit;
 }
-
-/* Buffers of the peer that are not worth asking for. */
-enum { SDP_TX_FEW = SDP_WIRE_CREDITS_MIN + 1 };
-
-/**
- * sdp_tx_build() - a message is about to be made
- * @conn: the connection; the caller has the socket lock
- *
- * Between this and sdp_tx_built() conn->snd_max may be taken at its word: the
- * peer is not told meanwhile that we send nothing so long.
- *
- * Context: process.
- */
-static inline void sdp_tx_build(struct sdp_conn *conn)
-{
-	WRITE_ONCE(conn->tx.building, true);
-	smp_mb();	/* before snd_max is read */
-}
-
-/**
- * sdp_tx_built() - it is in the queue, or was given up
- * @conn: as for sdp_tx_build()
- *
- * Context: process.
- */
-static inline void sdp_tx_built(struct sdp_conn *conn)
-{
-	smp_store_release(&conn->tx.building, false);	/* it is in the queue */
-}
-
-/**
- * sdp_tx_grown() - the peer's ring has grown: have it shrink when we are idle
- * @conn: the connection, tx.lock held
- *
- * Context: process or softirq.
- */
-void sdp_tx_grown(struct sdp_conn *conn);
 
 /**
  * sdp_tx_space() - bytes that a caller may still queue

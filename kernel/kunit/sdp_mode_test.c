@@ -477,6 +477,29 @@ static void sdp_mode_may_ask__where(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
 }
 
+/* A peer that refuses is offered less; one that writes is not concerned. */
+static void sdp_mode_lent__backs_off(struct kunit *test)
+{
+	static const u8 missed[] = { 1, 3, 7, 15, 31, 63, 63 };
+	struct sdp_mode mode = a_mode(2);
+	u32 i, n;
+
+	KUNIT_EXPECT_TRUE(test, sdp_mode_may_lend(&mode));
+	for (i = 0; i < ARRAY_SIZE(missed); i++) {
+		sdp_mode_lent(&mode, false);
+		for (n = 0; !sdp_mode_may_lend(&mode); n++)
+			;
+		KUNIT_EXPECT_EQ(test, n, missed[i]);
+	}
+	sdp_mode_lent(&mode, false);
+	mode.src.held.n = 1;
+	KUNIT_EXPECT_TRUE(test, sdp_mode_may_lend(&mode));
+	mode.src.held.n = 0;
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_lend(&mode));
+	sdp_mode_lent(&mode, true);
+	KUNIT_EXPECT_TRUE(test, sdp_mode_may_lend(&mode));
+}
+
 /* Occasions that go by until one is taken. */
 static unsigned int skips(struct sdp_mode *mode)
 {
@@ -661,6 +684,7 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_heard__experimental),
 	KUNIT_CASE(sdp_mode_may_ask__where),
 	KUNIT_CASE(sdp_mode_asked__backs_off),
+	KUNIT_CASE(sdp_mode_lent__backs_off),
 	KUNIT_CASE(sdp_mode_heard__filled),
 	KUNIT_CASE(sdp_mode_heard__sink_cancel),
 	KUNIT_CASE(sdp_mode_pick__slices),

@@ -342,6 +342,28 @@ def refused(t, part):
 
 
 @case(accept=1)
+def refused_again_and_again(t):
+    """A peer that refuses is asked less and less; one that reads, each time."""
+    c, s = peer_that_takes(t)
+    offered = []
+    for i in range(13):
+        t.remote.send_meanwhile(s, PIECE, i)
+        first = c.recv()
+        while first.mid != sdp.SRC_AVAIL and not first.payload:
+            first = c.recv()
+        offered.append(first.mid == sdp.SRC_AVAIL)
+        if offered[-1]:
+            c.send(sdp.SEND_SM)
+        c.expect_data(pattern(PIECE, i)[len(first.payload):])
+        assert first.payload == pattern(PIECE, i)[:len(first.payload)]
+        assert t.remote.sent_meanwhile(s) == PIECE
+        c.send(sdp.DATA)
+    # One goes by after the first, three after the second, seven after that.
+    assert [i for i, o in enumerate(offered) if o] == [0, 2, 6], offered
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
 def refused_all(t):
     """One SendSm ends all that is out."""
     c, s = peer_that_takes(t)

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The peer's receive buffers: how long our messages may be.
+ *
+ * A connection begins with small ones.  When we have to wait for credits with a
+ * message as long as they are, it is time to ask for larger ones (ChRcvBuf,
+ * protocol text, 5.1); and when nothing was sent for a while the peer may have
+ * that memory back.
+ */
+#include "sdp_size.h"
+
+enum { SDP_SIZE_ASK_AGAIN = 10 * HZ };	/* for larger buffers */
+
+static void sdp_size_ask(struct sdp_conn *conn, u32 size)
+{
+	conn->tx.asked = true;
+	conn->tx.asked_at = jiffies;
+	conn->tx.ask = size;
+	conn->tx.ctl |= SDP_CTL_RCVBUF;
+}
+
+bool sdp_size_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *msg)
+{
+	u32 want = READ_ONCE(conn->sn->rcvbuf_size);
+
+	if (msg->payload < conn->snd_max || conn->snd_max + SDP_LEN_BSDH >= want)
+		return false;
+	if (conn->tx.asked && (conn->tx.mode.asked_rcvbuf ||
+			       conn->tx.ctl & SDP_CTL_RCVBUF ||
+			       time_before(jiffies, conn->tx.asked_at +
+						    SDP_SIZE_ASK_AGAIN)))
+		return false;
+	sdp_size_ask(conn, want);
+	return true;
+}
+
+/* The end is near, and gives everything back. */
+static bool sdp_size_ends(const struct sdp_conn *conn)
+{
+	return conn->tx.state != SDP_ESTABLISHED || conn->tx.fin_queued;
+}
+
+void sdp_size_grown(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	if (conn->tx.keeps || conn->tx.dead || sdp_size_ends(conn) ||
+	    !READ_ONCE(conn->sn->shrink_after))
+		return;
+	conn->tx.grown = true;
+	if (!conn->tx.outstanding)
+		conn->tx.progress = jiffies;
+	sdp_conn_check_later(conn, 0);
+}
+
+/* Bytes of a buffer that an idle peer is asked for: what we begin with. */
+static u32 sdp_size_least(const struct sdp_conn *conn)
+{
+	u32 size = round_down(READ_ONCE(conn->sn->rcvbuf_start), PAGE_SIZE);
+
+	return min_t(u32, max_t(u32, size, PAGE_SIZE),
+		     conn->snd_max + SDP_LEN_BSDH);
+}
+
+/*
+ * Nothing was sent for a while, and the peer has many buffers for us or large
+ * ones: it may have that memory back.  We keep to the smaller size from the
+ * moment that we ask, so no message may be in the making that does not.
+ */
+static bool sdp_size_ask_less(struct sdp_conn *conn)
+{
+	u32 was = conn->snd_max, least = sdp_size_least(conn);
+
+	if (conn->tx.outstanding || !list_empty(&conn->tx.queue) ||
+	    conn->tx.ctl & SDP_CTL_RCVBUF)
+		return false;
+	if (conn->tx.mode.asked_rcvbuf) {
+		/* It answers when the small ones are used up: we ask then. */
+		conn->tx.flush = sdp_flow_credits(&conn->tx.flow);
+		return false;
+	}
+	WRITE_ONCE(conn->snd_max, least - SDP_LEN_BSDH);
+	smp_mb();	/* with sdp_size_build() */
+	if (READ_ONCE(conn->tx.building)) {
+		WRITE_ONCE(conn->snd_max, was);
+		return false;
+	}
+	sdp_size_ask(conn, least);
+	conn->tx.asks_less = true;
+	conn->tx.had = was + SDP_LEN_BSDH;
+	sdp_count(conn->sn, SDP_CNT_SHRINKS, 1);
+	return true;
+}
+
+unsigned long sdp_size_shrink_due(struct sdp_conn *conn)
+{
+	unsigned long idle = msecs_to_jiffies(READ_ONCE(conn->sn->shrink_after));
+	unsigned long now = jiffies, due = conn->tx.progress + idle;
+
+	if (sdp_size_ends(conn))
+		conn->tx.grown = false;
+	if (!conn->tx.grown || !idle)
+		return 0;
+	if (time_before(now, due))
+		return due - now;
+	if (conn->tx.flow.peer_bufs <= SDP_SIZE_FEW &&
+	    conn->snd_max + SDP_LEN_BSDH <= sdp_size_least(conn))
+		conn->tx.grown = false;
+	else if (conn->tx.asks_less || !sdp_size_ask_less(conn))
+		return idle;
+	return 0;
+}
+
+void sdp_size_given(struct sdp_conn *conn, u32 size)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	size = min_t(u32, size, SDP_MSG_MAX);
+	if (conn->tx.asks_less) {
+		conn->tx.asks_less = false;
+		conn->tx.asked = false;
+		conn->tx.grown = false;
+		if (size <= conn->tx.ask || size < conn->tx.had)
+			conn->tx.flush = sdp_flow_credits(&conn->tx.flow);
+		/* It will not give what it did not give now. */
+		conn->tx.keeps = size > conn->tx.ask;
+	}
+	/* What is built already may be as long as it is. */
+	if (size > conn->snd_max + SDP_LEN_BSDH) {
+		WRITE_ONCE(conn->snd_max, size - SDP_LEN_BSDH);
+		if (!conn->tx.grown)
+			sdp_size_grown(conn);
+	}
+}
