@@ -53,7 +53,7 @@
 	X(LENT,		"bytes_lent",	"user bytes that went from where they were") \
 	X(SINK_AVAIL,	"sink_avail",	"SinkAvail messages arrived") \
 	X(RDMA_WRITES,	"rdma_writes",	"RDMA Writes posted") \
-	X(WRITTEN,	"bytes_written", "user bytes of those that were written to the peer's reader") \
+	X(WRITTEN,	"bytes_written", "user bytes of those written to the peer's reader") \
 	X(ASKS,		"asks",		"SinkAvail messages posted") \
 	X(ASKS_CANCELLED, "asks_cancelled", "SinkAvailCancel messages posted") \
 	X(FILLED,	"bytes_filled",	"user bytes that the peer wrote to the reader") \

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * io_uring's sends that promise not to copy: their results, their notifications,
+ * and whether these tell the truth.  The ring never lets a call wait for a socket,
+ * not even in a worker, so with SDP they are copied, and say so; TCP copies on the
+ * way to its own host.  The ring is used bare: no library.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/io_uring.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+
+#include "lib/variant.h"
+
+enum { LEN = 300000 };
+
+struct ring {
+	int fd;
+	struct io_uring_params p;
+	struct io_uring_sqe *sqes;
+	char *at;
+};
+
+static unsigned int *word(const struct ring *r, __u32 off)
+{
+	return (unsigned int *)(r->at + off);
+}
+
+static int ring_open_(struct ring *r)
+{
+	size_t size;
+
+	memset(r, 0, sizeof(*r));
+	r->fd = OK(syscall(__NR_io_uring_setup, 8, &r->p));
+	CHECK(r->p.features & IORING_FEAT_SINGLE_MMAP);
+	size = r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe);
+	r->at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
+		     IORING_OFF_SQ_RING);
+	r->sqes = mmap(NULL, r->p.sq_entries * sizeof(*r->sqes), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQES);
+	CHECK(r->at != MAP_FAILED && (void *)r->sqes != MAP_FAILED);
+	return 0;
+}
+
+#define ring_open(r)	CALL(ring_open_(r))
+
+/* Submit one request. */
+static int ring_send_(struct ring *r, int fd, const void *buf, size_t len, int zc_flags,
+		      int sqe_flags)
+{
+	unsigned int *tail = word(r, r->p.sq_off.tail), mask = *word(r, r->p.sq_off.ring_mask);
+	unsigned int i = *tail & mask;
+
+	r->sqes[i] = (struct io_uring_sqe) {
+		.opcode = IORING_OP_SEND_ZC, .flags = sqe_flags, .ioprio = zc_flags, .fd = fd,
+		.addr = (uintptr_t)buf, .len = len, .msg_flags = MSG_WAITALL,
+	};
+	word(r, r->p.sq_off.array)[i] = i;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	EQ(1, syscall(__NR_io_uring_enter, r->fd, 1, 0, 0, NULL, 0));
+	return 0;
+}
+
+#define ring_send(...)	CALL(ring_send_(__VA_ARGS__))
+
+/* The next completion. */
+static int ring_next_(struct ring *r, struct io_uring_cqe *cqe)
+{
+	unsigned int *head = word(r, r->p.cq_off.head);
+	const struct io_uring_cqe *cqes = (void *)(r->at + r->p.cq_off.cqes);
+
+	while (*head == __atomic_load_n(word(r, r->p.cq_off.tail), __ATOMIC_ACQUIRE))
+		OK(syscall(__NR_io_uring_enter, r->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0));
+	*cqe = cqes[*head & *word(r, r->p.cq_off.ring_mask)];
+	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+#define ring_next(...)	CALL(ring_next_(__VA_ARGS__))
+
+/* Usage is reported from Linux 6.2 on. */
+static bool reports_usage(void)
+{
+	struct utsname name;
+	int major, minor;
+
+	OK(uname(&name));
+	EQ(2, sscanf(name.release, "%d.%d", &major, &minor));
+	return major > 6 || (major == 6 && minor >= 2);
+}
+
+/* One send of all of @buf, which somebody reads. */
+static int send_zc_(struct ring *r, const struct pair *p, const char *buf, int zc_flags,
+		    int sqe_flags)
+{
+	unsigned long long lent = on_sdp() ? counter("bytes_lent") : 0;
+	struct task t = { .run = task_recv, .fd = p->s, .len = LEN, .flags = MSG_WAITALL };
+	struct io_uring_cqe cqe;
+
+	t.buf = calloc(1, LEN);
+	task_start(&t);
+	if (reports_usage())
+		zc_flags |= IORING_SEND_ZC_REPORT_USAGE;
+	ring_send(r, p->c, buf, LEN, zc_flags, sqe_flags);
+	ring_next(r, &cqe);
+	EQ(LEN, cqe.res);
+	CHECK(cqe.flags & IORING_CQE_F_MORE);
+	ring_next(r, &cqe);
+	CHECK(cqe.flags & IORING_CQE_F_NOTIF);
+	if (reports_usage())
+		EQ(IORING_NOTIF_USAGE_ZC_COPIED, (unsigned int)cqe.res);
+	/* That is the truth. */
+	if (on_sdp())
+		EQ(lent, counter("bytes_lent"));
+	EQ(LEN, task_join(&t));
+	EQ(-1, pattern_check(t.buf, LEN, 1, 0));
+	free(t.buf);
+	return 0;
+}
+
+#define send_zc(...)	CALL(send_zc_(__VA_ARGS__))
+
+TEST(uring_send_zc)
+{
+	char *buf = aligned_alloc(4096, 2 * LEN);
+	struct pair p;
+	struct ring r;
+	int i;
+
+	pair_open(&p);
+	ring_open(&r);
+	pattern_fill(buf + 100, LEN, 1, 0);
+	for (i = 0; i < 4; i++)
+		send_zc(&r, &p, buf + 100, 0, i % 2 ? IOSQE_ASYNC : 0);
+}
+
+/* The same from buffers that the ring has for good, which begin anywhere. */
+TEST(uring_send_zc_fixed)
+{
+	static const size_t at[] = { 1000, 4096, 70001 };
+	char *buf = aligned_alloc(4096, 4 * LEN);
+	struct iovec v = { .iov_base = buf + 1000, .iov_len = 3 * LEN };
+	struct pair p;
+	struct ring r;
+	size_t i;
+
+	pair_open(&p);
+	ring_open(&r);
+	OK(syscall(__NR_io_uring_register, r.fd, IORING_REGISTER_BUFFERS, &v, 1));
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		pattern_fill(buf + at[i], LEN, 1, 0);
+		send_zc(&r, &p, buf + at[i], IORING_RECVSEND_FIXED_BUF, 0);
+	}
+}
