@@ -90,8 +90,7 @@ void sdp_ask_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 	loan->state = SDP_LOAN_BACK;
 	list_add_tail(&loan->op.node, &conn->tx.back);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
-	if (told->news & SDP_HALF_DONE)
-		sdp_mode_asked(&conn->tx.mode, told->bytes);
+	sdp_mode_asked(&conn->tx.mode, told->bytes);
 	conn->tx.filled_bytes += told->bytes;
 	spin_lock(&conn->rx.lock);
 	conn->rx.bytes += told->bytes;

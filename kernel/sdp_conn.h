@@ -183,7 +183,8 @@ struct sdp_conn {
 		bool building;		/* a message, by the sender; without lock */
 		u16 flush;		/* empty messages to use old buffers up */
 		bool reg_alone;		/* the device has the defect, see sdp_dev.h */
-		bool reg_waits;		/* and a registration waits for it */
+		bool reg_waits;		/* and a registration waits for it, */
+		bool reg_owed;		/* of what is sent: it goes before reads */
 		bool may_read;		/* what the peer offers, and */
 		bool may_lend;		/* let it read: what both devices can */
 		bool hold_reads;	/* inline bytes go before, to the reader */
@@ -260,6 +261,9 @@ struct sdp_conn {
 		struct list_head all;	/* every buffer, by sdp_buf.all */
 		u64 bytes;		/* of the stream that have come */
 		u32 inq;		/* payload bytes not yet read */
+		bool coming;		/* some were heard and are not in it yet;
+					 * set under tx.lock
+					 */
 		u32 read;		/* and read, modulo 2^32 */
 		struct {
 			u32 seq;	/* of the urgent byte, as read counts */

@@ -77,7 +77,7 @@ static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg
 		return err;
 	/* Of one that crossed its end nothing counts; it has nothing inline. */
 	if (err) {
-		mode->ask_crossed = true;
+		mode->ask_crossed = mode->snk.out.n;
 		return 0;
 	}
 	if (!mode->snk.held.n)
@@ -244,6 +244,7 @@ bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread)
 {
 	return mode->src.max > 1 && !mode->peer_fin && !mode->shut_rd &&
 	       sdp_snk_may_offer(&mode->snk, unread) && !mode->snk.out.n &&
+	       sdp_mode_has_advert(mode) &&
 	       again(&mode->ask);
 }
 

@@ -102,6 +102,20 @@ void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
 bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread);
 
 /**
+ * sdp_mode_has_advert() - may one more advert of ours be out?
+ * @mode: the connection's
+ *
+ * MaxAdverts of the peer is for both halves together (4.3).
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it may.
+ */
+static inline bool sdp_mode_has_advert(const struct sdp_mode *mode)
+{
+	return mode->src.out.n + mode->snk.out.n < mode->src.max;
+}
+
+/**
  * sdp_mode_may_lend() - a long send begins: shall it be offered?
  * @mode: the connection's
  *

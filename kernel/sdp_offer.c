@@ -219,7 +219,8 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 	if (told->news & SDP_HALF_WITHDRAWN && conn->tx.lending &&
 	    !conn->tx.withdrawn) {
 		sdp_tx_withdraw(conn);
-		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
+		if (!conn->tx.mode.src.held.n)
+			sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
 	}
 	conn->tx.bytes += told->bytes;
 	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, told->bytes);

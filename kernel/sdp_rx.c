@@ -87,6 +87,7 @@ static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
 		list_move_tail(&buf->node, &conn->rx.queue);
 	}
 	conn->rx.inq += bytes;
+	conn->rx.coming = false;
 	conn->rx.bytes += bytes;
 	spin_unlock_bh(&conn->rx.lock);
 	conn->rx.data = true;
@@ -106,6 +107,9 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
 	if (!heard)
 		heard = sdp_mode_heard(&conn->tx.mode, msg);
 	if (heard > 0) {
+		/* Whoever posts next knows of it, before it is in the queue. */
+		if (heard & SDP_HEARD_DELIVER)
+			WRITE_ONCE(conn->rx.coming, sdp_wire_payload(msg) != 0);
 		if (unlikely(heard & SDP_HEARD_ADVERT))
 			sdp_fetch_heard(conn, heard & SDP_HEARD_DELIVER);
 		if (heard & SDP_HEARD_SENDSM)

@@ -153,19 +153,17 @@ static int sdp_sock_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * Sleep until there may be an answer to a cancel.  A peer that does not answer,
- * and has something @out for so long @since, has it until there is no queue pair
- * to touch it by.
+ * Sleep until memory may have come back.  If nothing was heard of it @since so
+ * long it is had back in the only other way: by ending the connection.
  */
 static void sdp_sock_sleep_cancelled(struct sock *sk, struct sdp_conn *conn,
-				     wait_queue_entry_t *wait, bool out,
+				     wait_queue_entry_t *wait,
 				     unsigned long since)
 {
 	unsigned long limit = fatal_signal_pending(current) ? SDP_SOCK_KILLED :
 							      SDP_SOCK_CANCEL;
 
-	if (out && time_after(jiffies, since + limit) &&
-	    !READ_ONCE(conn->tx.err))
+	if (time_after(jiffies, since + limit) && !READ_ONCE(conn->tx.err))
 		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");
 	release_sock(sk);
 	wait_woken(wait, TASK_UNINTERRUPTIBLE, HZ);
@@ -189,7 +187,6 @@ static size_t sdp_sock_take_back(struct sock *sk, struct sdp_conn *conn,
 		if (!sdp_offer_is_out(conn))
 			return sent;
 		sdp_sock_sleep_cancelled(sk, conn, wait,
-					 READ_ONCE(conn->tx.mode.src.out.n),
 					 READ_ONCE(conn->tx.lent_at));
 	}
 }
@@ -460,13 +457,14 @@ static int sdp_sock_at_mark(struct sock *sk, struct sdp_conn *conn,
  * iterator stands behind them.
  *
  * What was begun is waited for whatever comes: memory that a device may write is
- * not the caller's.  It takes a round trip, or until the device gives up.
+ * not the caller's.  It takes a round trip, or until the device gives up, or we do.
  */
 static ssize_t sdp_sock_take(struct sock *sk, struct sdp_conn *conn,
 			     struct iov_iter *iter, size_t len)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct iov_iter ahead = *iter;
+	unsigned long since = jiffies;
 	size_t left = len, taken = 0;
 	ssize_t n, err = 0;
 
@@ -474,7 +472,10 @@ static ssize_t sdp_sock_take(struct sock *sk, struct sdp_conn *conn,
 		return 0;
 	add_wait_queue(&conn->wq, &wait);
 	for (;;) {
-		taken += sdp_take_reap(conn);
+		n = sdp_take_reap(conn);
+		if (n)
+			since = jiffies;
+		taken += n;
 		do {
 			n = signal_pending(current) ? -EINTR :
 			    sdp_take_more(conn, &ahead, left);
@@ -488,9 +489,7 @@ static ssize_t sdp_sock_take(struct sock *sk, struct sdp_conn *conn,
 		} while (n > 0 && left);
 		if (!sdp_take_is_out(conn))
 			break;
-		release_sock(sk);
-		wait_woken(&wait, TASK_UNINTERRUPTIBLE, HZ);
-		lock_sock(sk);
+		sdp_sock_sleep_cancelled(sk, conn, &wait, since);
 		sdp_rx_poll(conn);
 	}
 	remove_wait_queue(&conn->wq, &wait);
@@ -542,11 +541,15 @@ static ssize_t sdp_sock_ask(struct sock *sk, struct sdp_conn *conn,
 		if (!sdp_ask_is_out(conn))
 			break;
 		if (cancelled) {
+			unsigned long before = jiffies;
+
 			/* Who has time leaves it to the peer. */
-			sdp_sock_sleep_cancelled(sk, conn, wait,
-						 err != -ETIME ||
-						 signal_pending(current),
-						 until);
+			if (err == -ETIME && *timeo && !sk->sk_err &&
+			    !signal_pending(current) && !sdp_sock_eof(sk, conn))
+				until = before;
+			sdp_sock_sleep_cancelled(sk, conn, wait, until);
+			if (*timeo != MAX_SCHEDULE_TIMEOUT)
+				*timeo -= min_t(long, *timeo, jiffies - before);
 			continue;
 		}
 		cancelled = sk->sk_err || sdp_sock_eof(sk, conn);

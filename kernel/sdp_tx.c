@@ -303,7 +303,7 @@ static struct sdp_loan *sdp_tx_asks(struct sdp_conn *conn)
 	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
 	if (!loan || loan->state != SDP_LOAN_QUEUED)
 		return NULL;
-	if (!conn->tx.err &&
+	if (!conn->tx.err && sdp_mode_has_advert(&conn->tx.mode) &&
 	    sdp_snk_may_offer(&conn->tx.mode.snk, sdp_tx_unread(conn)))
 		return loan;
 	loan->state = SDP_LOAN_FREE;
@@ -515,7 +515,7 @@ static bool sdp_tx_may_follow(const struct sdp_conn *conn,
 		return sdp_src_may_copy(src);
 	if (sdp_tx_needs_pipeline(conn, msg))
 		return sdp_src_may_change(src, SDP_MODE_PIPELINED);
-	return sdp_src_may_offer(src);
+	return sdp_src_may_offer(src) && sdp_mode_has_advert(&conn->tx.mode);
 }
 
 /* What it offers is the peer's to read from now on. */
@@ -697,24 +697,31 @@ static bool sdp_tx_push_read(struct sdp_conn *conn)
 /* One message, the most urgent first; false when nothing more may go. */
 static bool sdp_tx_push_one(struct sdp_conn *conn)
 {
+	bool owed = conn->tx.reg_owed;
+
 	if (conn->tx.abort_posted || conn->tx.broken)
 		return false;
 	if (unlikely(conn->tx.ctl & SDP_CTL_KEEPALIVE)) {
+		if (!sdp_tx_push_keepalive(conn))
+			return false;
 		sdp_count(conn->sn, SDP_CNT_KEEPALIVES, 1);
-		return sdp_tx_push_keepalive(conn);
+		return true;
 	}
 	if (conn->tx.ctl && sdp_tx_push_control(conn))
 		return true;
 	if (unlikely(!list_empty(&conn->tx.back)))
 		return sdp_tx_push_back(conn);
-	if (unlikely(!list_empty(&conn->tx.reads)) && sdp_tx_push_read(conn))
+	if (unlikely(!list_empty(&conn->tx.reads)) && !owed &&
+	    sdp_tx_push_read(conn))
 		return true;
 	/* Or there would always be something under way. */
 	if (unlikely(conn->tx.reg_waits))
 		return false;
+	conn->tx.reg_owed = false;
 	if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
+		conn->tx.reg_owed = conn->tx.reg_waits;
 	} else if (conn->tx.fin_queued && !conn->tx.fin_posted &&
 		   sdp_src_may_copy(&conn->tx.mode.src)) {
 		if (sdp_tx_push_empty(conn, SDP_MID_DISCONN, SDP_FLOW_CONTROL))
@@ -722,6 +729,10 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	}
 	if (unlikely(conn->tx.reg_waits))
 		return false;
+	/* It is not a registration that keeps what is sent. */
+	if (unlikely(owed && !list_empty(&conn->tx.reads)) &&
+	    sdp_tx_push_read(conn))
+		return true;
 	if (unlikely(conn->tx.flush) && list_empty(&conn->tx.queue) &&
 	    !conn->tx.fin_queued &&
 	    sdp_tx_push_empty(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {

@@ -59,14 +59,14 @@ static inline u32 sdp_tx_write_least(const struct sdp_conn *conn)
  * @conn: the connection, tx.lock held
  *
  * Context: process or softirq.
- * Return: true if it does, or is being fetched for him.
+ * Return: true if it does, is being fetched for him, or was heard just now.
  */
 static inline bool sdp_tx_unread(struct sdp_conn *conn)
 {
 	bool unread;
 
 	spin_lock(&conn->rx.lock);
-	unread = conn->rx.inq || conn->rx.fetched;
+	unread = conn->rx.inq || conn->rx.fetched || conn->rx.coming;
 	spin_unlock(&conn->rx.lock);
 	return unread;
 }

@@ -233,6 +233,8 @@ TEST(zcopy_asked_and_gone)
 	s.fd = p.c;
 	s.buf = pattern(s.len, 0);
 	for (i = 0; i < 6; i++) {
+		/* After one that was of no use there is a while without. */
+		learn_to_ask(&p);
 		if (i % 2)
 			set_ms(p.s, SO_RCVTIMEO, 50);
 		ask(&p, &t);
@@ -293,6 +295,26 @@ TEST(zcopy_asked_and_over)
 	OK(close(p.c));
 	EQ(-1, task_join(&t));
 	EQ(ECONNRESET, t.err);
+}
+
+/* What is sent cannot be read to its end: he has what could. */
+TEST(zcopy_asked_and_bad_memory)
+{
+	char *half = pattern(200000, 0);
+	struct task t;
+	struct pair p;
+	ssize_t n;
+
+	pair_open(&p);
+	learn_to_ask(&p);
+	OK(munmap(half + 128 * 1024, 200000 - 128 * 1024));
+	ask(&p, &t);
+	n = OK(send(p.c, half, 200000, 0));
+	IN_RANGE(1, 128 * 1024, n);
+	IN_RANGE(1, n, task_join(&t));
+	EQ(-1, pattern_check(t.buf, t.ret, 1, 0));
+	if (t.ret < n)
+		recv_pattern(p.s, n - t.ret, 1, t.ret);
 }
 
 /* A reader who is killed is gone soon; his peer hears of it. */

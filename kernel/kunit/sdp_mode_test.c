@@ -464,6 +464,11 @@ static void sdp_mode_may_ask__where(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, true));
 	sdp_snk_offered(&mode.snk, 1000);	/* one at a time */
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
+	mode = a_mode(2);	/* MaxAdverts is for both halves together (4.3) */
+	mode.src.out.n = 1;
+	KUNIT_EXPECT_TRUE(test, sdp_mode_may_ask(&mode, false));
+	mode.src.out.n = 2;
+	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
 	mode = a_mode(1);			/* section 7 */
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
 	mode = a_mode(2);

@@ -116,7 +116,7 @@ in_all_manners iperf3.forward iperf 16 -n 32M -4
 more in_manners iperf3.reverse iperf 16 -n 32M -4 -R
 more in_manners iperf3.parallel_v6 iperf 16 -n 32M -6 -P 4
 in_manners iperf3.bidir_v6 iperf 16 -n 32M -6 -P 4 --bidir
-check iperf3.off in_manner off iperf 16 -n 32M -4
+besides check iperf3.off in_manner off iperf 16 -n 32M -4
 check iperf3.seen_by_sdpstat in_manner sdp iperf_seen
 more in_manners iperf3.parallel_v6_reverse iperf 16 -n 32M -6 -P 4 -R
 more in_manners iperf3.file iperf_file

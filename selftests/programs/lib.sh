@@ -278,9 +278,14 @@ in_all_manners() { # NAME FUNCTION [ARGUMENT...]
 	local name=$1 m
 
 	shift
-	for m in $all_manners; do
+	for m in ${SDP_MANNERS:-$all_manners}; do
 		check "$name.$m" in_manner "$m" "$@"
 	done
+}
+
+# besides COMMAND...: unless the environment names manners
+besides() {
+	[ -n "${SDP_MANNERS:-}" ] || "$@"
 }
 
 # more COMMAND...: in a full run only
