@@ -14,8 +14,8 @@
  * The last one frees it.  It holds its namespace, so counters stay valid.
  *
  * Locking strategy.  Order: the socket lock, then conn->rx.poll (a mutex that
- * is only ever tried, but for teardown), then ONE spinlock; the spinlocks do
- * not nest.
+ * is only ever tried, but for teardown), then conn->tx.lock, then conn->rx.lock;
+ * conn->up.lock stands alone.
  *   - conn->tx.lock: state, first error, flow control, modes, the send queue.
  *     One lock, because a header is one snapshot of all of them.  Posting to
  *     the transport happens under it, in both directions: so tx.dead, set

@@ -20,6 +20,7 @@
  */
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ static const char usage[] =
 "  --seed N      of all random choices (default: 1)\n"
 "  --max N       largest single send or receive, with k, m (default: 256k)\n"
 "  --limit N     seconds until it is given up (default: 600, times SDP_TIME_FACTOR)\n"
+"  --storm       signals into all calls, and urgent bytes, which are read in line\n"
 "  --allow-tcp   do not insist on SDP\n";
 
 static struct {
@@ -52,7 +54,7 @@ static struct {
 	int port;
 	__u64 bytes;
 	unsigned int conns, threads;
-	bool both, allow_tcp;
+	bool both, storm, allow_tcp;
 	__u64 seed;
 	size_t max;
 	int limit;
@@ -118,6 +120,83 @@ static __u64 key_of(unsigned int conn, bool to_server)
 	return opt.seed * 65537 + conn * 2 + to_server;
 }
 
+/* ---------------------------------------------------------------------- storm */
+
+/* Threads that are in a stream: each is hit now and then. */
+static struct target {
+	struct target *next;
+	pthread_t thread;
+} *targets;
+
+static pthread_mutex_t targets_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void target_add(struct target *t)
+{
+	t->thread = pthread_self();
+	pthread_mutex_lock(&targets_lock);
+	t->next = targets;
+	targets = t;
+	pthread_mutex_unlock(&targets_lock);
+}
+
+static void target_remove(struct target *t)
+{
+	struct target **at = &targets;
+
+	pthread_mutex_lock(&targets_lock);
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	pthread_mutex_unlock(&targets_lock);
+}
+
+static void *thunder(void *arg)
+{
+	struct dice d = dice(0, 7);
+	struct target *t;
+
+	for (;;) {
+		usleep(roll(&d) % 4000);
+		pthread_mutex_lock(&targets_lock);
+		for (t = targets; t; t = t->next)
+			if (roll(&d) % 4 == 0)
+				pthread_kill(t->thread, SIGUSR1);
+		pthread_mutex_unlock(&targets_lock);
+	}
+	return arg;
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+static void storm_begins(void)
+{
+	struct sigaction sa = { .sa_handler = nothing };
+	pthread_t thread;
+
+	OK(sigaction(SIGUSR1, &sa, NULL));
+	EQ(0, pthread_create(&thread, NULL, thunder, NULL));
+}
+
+static bool was_hit(ssize_t n)
+{
+	return n < 0 && opt.storm && errno == EINTR;
+}
+
+static bool ready(int fd, int events)
+{
+	long long end = ktap_now() + opt.limit * 1000LL;
+	struct pollfd p = { .fd = fd, .events = events };
+	int n;
+
+	do
+		n = poll(&p, 1, opt.limit * 1000);
+	while (was_hit(n) && ktap_now() < end);
+	return n > 0;
+}
+
 /* -------------------------------------------------------------------- sending */
 
 static unsigned int split(struct iovec *iov, unsigned int max, char *buf,
@@ -138,7 +217,7 @@ static unsigned int split(struct iovec *iov, unsigned int max, char *buf,
 
 static void wait_writable(int fd)
 {
-	if (!poll_one(fd, POLLOUT, opt.limit * 1000))
+	if (!ready(fd, POLLOUT))
 		FAIL("no room to send for %d s", opt.limit);
 }
 
@@ -150,6 +229,8 @@ static ssize_t send_some(int fd, char *buf, size_t len, bool last,
 	struct msghdr msg = { .msg_iov = iov };
 	ssize_t n;
 
+	if (opt.storm && roll(d) % 32 == 0)
+		return send(fd, buf, 1, MSG_OOB);
 	switch (roll(d) % 6) {
 	case 0:
 		return write(fd, buf, len);
@@ -176,15 +257,19 @@ static void send_stream(int fd, unsigned int conn, bool to_server)
 	struct dice d = dice(conn, to_server);
 	__u64 pos = 0, key = key_of(conn, to_server);
 	char *buf = malloc(opt.max);
+	struct target self;
 	size_t len, done;
 	ssize_t n;
 
+	target_add(&self);
 	while (pos < opt.bytes) {
 		len = piece(&d, opt.bytes - pos);
 		pattern_fill(buf, len, key, pos);
 		for (done = 0; done < len; done += n) {
 			n = send_some(fd, buf + done, len - done,
 				      pos + len == opt.bytes, &d);
+			if (was_hit(n))
+				n = 0;
 			if (n < 0)
 				FAIL("seed %llu, connection %u, sending to %s at offset %llu: %s",
 				     opt.seed, conn, to_server ? "server" : "client",
@@ -194,6 +279,7 @@ static void send_stream(int fd, unsigned int conn, bool to_server)
 		}
 		pos += len;
 	}
+	target_remove(&self);
 	free(buf);
 }
 
@@ -248,7 +334,8 @@ static ssize_t receive_some(int fd, char *buf, size_t len, unsigned int conn,
 	case 4:
 		*call = "recv MSG_WAITALL";
 		n = recv(fd, buf, len, MSG_WAITALL);
-		if (n > 0 && (size_t)n < len && pos + n != opt.bytes)
+		/* A signal or an urgent byte cuts it short. */
+		if (n > 0 && (size_t)n < len && pos + n != opt.bytes && !opt.storm)
 			FAIL("seed %llu, connection %u: MSG_WAITALL of %zu bytes gave %zd in the middle of the stream",
 			     opt.seed, conn, len, n);
 		return n;
@@ -257,7 +344,7 @@ static ssize_t receive_some(int fd, char *buf, size_t len, unsigned int conn,
 		n = recv(fd, buf, len, MSG_DONTWAIT);
 		if (n >= 0 || errno != EAGAIN)
 			return n;
-		if (!poll_one(fd, POLLIN, opt.limit * 1000))
+		if (!ready(fd, POLLIN))
 			FAIL("seed %llu, connection %u: nothing came for %d s at offset %llu",
 			     opt.seed, conn, opt.limit, pos);
 		return -2;
@@ -273,14 +360,16 @@ static void receive_stream(int fd, unsigned int conn, bool to_server)
 	const char *call = "";
 	__u64 pos = 0;
 	char *buf = malloc(opt.max);
+	struct target self;
 	size_t len;
 	ssize_t n;
 
+	target_add(&self);
 	/* One byte more than there should be, once all of it is here. */
 	for (;;) {
 		len = piece(&d, opt.bytes - pos + 1);
 		n = receive_some(fd, buf, len, conn, to_server, pos, &d, &call);
-		if (n == -2)
+		if (n == -2 || was_hit(n))
 			continue;
 		if (n < 0)
 			FAIL("seed %llu, connection %u, %s at offset %llu of %llu: %s",
@@ -293,6 +382,7 @@ static void receive_stream(int fd, unsigned int conn, bool to_server)
 		compare(buf, n, conn, to_server, pos, call);
 		pos += n;
 	}
+	target_remove(&self);
 	if (pos != opt.bytes)
 		FAIL("seed %llu, connection %u, towards the %s: end of stream at offset %llu of %llu",
 		     opt.seed, conn, to_server ? "server" : "client", pos, opt.bytes);
@@ -379,6 +469,7 @@ static int client_connect(void)
 		fd = door_socket(opt.door, opt.family, SOCK_CLOEXEC);
 		if (fd < 0)
 			FAIL("socket: %s (is af_sdp loaded?)", ktap_errno(errno));
+		OK(set_int(fd, SOL_SOCKET, SO_OOBINLINE, opt.storm));
 		/*
 		 * A server that begins to listen between the attempts by SDP
 		 * and by TCP would be reached by TCP.
@@ -443,6 +534,7 @@ static void run_server(void)
 	l = OK(door_socket(opt.door, opt.family, SOCK_CLOEXEC));
 	server_address(&a);
 	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(set_int(l, SOL_SOCKET, SO_OOBINLINE, opt.storm));
 	OK(bind(l, &a.sa, addr_len(&a)));
 	OK(listen(l, 64));
 	for (i = 0; i < opt.conns; i++) {
@@ -509,6 +601,7 @@ int main(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "max", required_argument, NULL, 'm' },
 		{ "limit", required_argument, NULL, 'l' },
+		{ "storm", no_argument, NULL, 'w' },
 		{ "allow-tcp", no_argument, NULL, 'a' },
 		{ }
 	};
@@ -557,6 +650,9 @@ int main(int argc, char **argv)
 		case 'l':
 			opt.limit = number(optarg);
 			break;
+		case 'w':
+			opt.storm = true;
+			break;
 		case 'a':
 			opt.allow_tcp = true;
 			break;
@@ -582,12 +678,20 @@ int main(int argc, char **argv)
 		pid = OK(fork());
 		if (!pid) {
 			alarm(opt.limit);
+			if (opt.storm)
+				storm_begins();
 			run_server();
 			_exit(0);
 		}
+		if (opt.storm)
+			storm_begins();
 		run_client();
 		CHILD_OK(pid);
-	} else if (role == 'S') {
+		return 0;
+	}
+	if (opt.storm)
+		storm_begins();
+	if (role == 'S') {
 		run_server();
 	} else {
 		run_client();

@@ -28,8 +28,30 @@ between() { # OPTION...: the same on both sides
 	return $status
 }
 
+# THRESHOLD WAIT: from how many bytes on sends are offered, and for how many ms
+offer() {
+	local host
+
+	for host in $hosts; do
+		on "$host" sysctl -qw net.sdp.zcopy_thresh="$1" net.sdp.zcopy_wait="$2"
+	done
+}
+
+# Short sends are offered too, and taken back as soon as nobody reads.
+storm() { # OPTION...
+	local thresh wait status=0
+
+	thresh=$(sysctl -n net.sdp.zcopy_thresh)
+	wait=$(sysctl -n net.sdp.zcopy_wait)
+	offer 5000 5
+	$one "$@" --storm || status=$?
+	offer "$thresh" "$wait"
+	return $status
+}
+
+hosts=h1
 one=transfer
-two_hosts && one=between
+two_hosts && one=between hosts="h1 h2"
 begin
 case ${1:-} in
 --*)
@@ -46,6 +68,7 @@ for seed in "${@:-1}"; do
 		[ "$proto" = door1 ] ||
 			check "stream.$proto.v6.seed$seed" $one "$@" -6 --conns 3 --both
 		check "stream.$proto.one_way.seed$seed" $one "$@" --conns 1
+		check "stream.$proto.storm.seed$seed" storm "$@" --conns 3 --both
 		check "stream.$proto.tiny.seed$seed" $one "$@" --bytes 200k --max 100 --conns 2 --both
 		check "stream.$proto.many_short.seed$seed" $one "$@" --bytes 30k --conns 60 --threads 8
 		[ $one = transfer ] ||
