@@ -190,6 +190,11 @@ struct sdp_loan *sdp_loan_alloc(u8 op, u8 slots)
 		return NULL;
 	INIT_LIST_HEAD(&loan->node);
 	loan->state = SDP_LOAN_QUEUED;
+	loan->lease = false;
+	loan->rest = false;
+	loan->copied = false;
+	loan->note = NULL;
+	__skb_queue_head_init(&loan->notes);
 	loan->moved = 0;
 	loan->msg = NULL;
 	sdp_msg_init(&loan->op, op, slots);

@@ -17,6 +17,7 @@
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
+#include <linux/skbuff.h>
 #include "sdp_span.h"
 #include "sdp_wire.h"
 
@@ -88,12 +89,18 @@ enum sdp_loan_state {
 };
 
 /*
- * A piece of the user's memory that the device may touch.  It belongs to the
- * call that lends it, which does not return before it is free.
+ * A piece of memory that the device may touch.  It belongs to the call that lends
+ * it, which does not return before it is free; or, if it is a lease, to the
+ * connection (sdp_lease.c).
  */
 struct sdp_loan {
 	struct list_head node;	/* tx.loans, tx.takes or tx.asks */
 	u8 state;		/* enum sdp_loan_state; tx.lock */
+	bool lease;
+	bool rest;		/* refused, and to be copied; tx.lock */
+	bool copied;		/* and so it was */
+	struct sk_buff *note;	/* tells who lent it; NULL: nobody wants to know */
+	struct sk_buff_head notes; /* and who sent behind it, and copied */
 	u32 moved;		/* bytes that are where they are to go */
 	struct sdp_msg *msg;	/* of the stream, that it goes with; while queued */
 	struct sdp_msg op;	/* what moves it, or takes it back */

@@ -106,10 +106,12 @@ typedef struct ctl_table sdp_ctl_table;
 #define sdp_ops_set_splice_eof(ops, fn)	((ops)->splice_eof = (fn))
 #define sdp_ops_call_splice_eof(ops, sock)	((ops)->splice_eof(sock))
 #define SDP_MSG_MORE			MSG_MORE
+#define SDP_MSG_SPLICE_PAGES		MSG_SPLICE_PAGES
 #else
 #define sdp_ops_set_splice_eof(ops, fn)	do { } while (0)
 #define sdp_ops_call_splice_eof(ops, sock)	do { } while (0)
 #define SDP_MSG_MORE			(MSG_MORE | MSG_SENDPAGE_NOTLAST)
+#define SDP_MSG_SPLICE_PAGES		0
 #define sdp_ops_no_sendpage(ops)	((ops)->sendpage = sock_no_sendpage)
 #define copy_splice_read		generic_file_splice_read
 #endif

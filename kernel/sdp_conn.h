@@ -190,6 +190,9 @@ struct sdp_conn {
 		bool hold_reads;	/* inline bytes go before, to the reader */
 		unsigned long lent_at;	/* jiffies: posted, or heard of, last */
 		bool lending;		/* a caller is: others do not send */
+		bool lapsed;		/* a lease was refused: its rest goes first */
+		bool lease_check;	/* a check for leases will come */
+		u32 lent;		/* bytes of leases */
 		bool taking;		/* a reader is: others do not fetch */
 		bool gave_up;		/* he has a piece that is not read */
 		bool withdrawn;		/* what he offers goes by copy */

@@ -18,7 +18,8 @@
  * the completion of the request that says so, or with the queue pair.
  *
  * Where the peer has told of a reader's buffer, by SinkAvail, the next pieces are
- * written there instead: see sdp_fill.c.
+ * written there instead: see sdp_fill.c.  Memory that stays lent when the call has
+ * returned is a lease: see sdp_lease.c.
  */
 #include <linux/uio.h>
 #include "sdp_fill.h"
@@ -35,15 +36,20 @@ enum {
 	SDP_OFFER_COMBINED	= 2,
 };
 
+bool sdp_offer_can(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->tx.may_lend) &&
+	       READ_ONCE(conn->snd_max) >= sizeof(struct sdp_wire_srcah) +
+					   SDP_OFFER_INLINE;
+}
+
 bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 {
 	u32 least = sdp_conn_zcopy(conn);
 
 	return least && iov_iter_count(iter) >= least &&
-	       READ_ONCE(conn->tx.may_lend) && user_backed_iter(iter) &&
-	       sdp_iter_len(iter) >= least &&
-	       READ_ONCE(conn->snd_max) >= sizeof(struct sdp_wire_srcah) +
-					   SDP_OFFER_INLINE;
+	       user_backed_iter(iter) && sdp_iter_len(iter) >= least &&
+	       sdp_offer_can(conn);
 }
 
 bool sdp_offer_begin(struct sdp_conn *conn)
@@ -51,7 +57,7 @@ bool sdp_offer_begin(struct sdp_conn *conn)
 	bool mine;
 
 	spin_lock_bh(&conn->tx.lock);
-	mine = !conn->tx.dead && !conn->tx.lending &&
+	mine = !conn->tx.dead && !conn->tx.lending && !conn->tx.lent &&
 	       sdp_mode_may_lend(&conn->tx.mode);
 	if (mine) {
 		WRITE_ONCE(conn->tx.lending, true);
@@ -83,8 +89,7 @@ static bool sdp_offer_has_room(struct sdp_conn *conn)
 	return true;
 }
 
-/* All pieces about equally long, in whole pages. */
-static u32 sdp_offer_piece(size_t left)
+u32 sdp_offer_piece(size_t left)
 {
 	size_t pieces = DIV_ROUND_UP(left, (size_t)SDP_SPAN_BYTES);
 
@@ -92,9 +97,8 @@ static u32 sdp_offer_piece(size_t left)
 		     SDP_SPAN_BYTES);
 }
 
-/* The message, with the inline bytes that combined mode wants. */
-static int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
-			     struct sdp_loan *loan, struct iov_iter iter)
+int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
+		      struct sdp_loan *loan, struct iov_iter iter)
 {
 	u32 want = sdp_offer_pipelined(conn) ? 0 : SDP_OFFER_INLINE;
 	struct sdp_msg *msg;
@@ -213,6 +217,14 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 		sdp_offer_back(conn, loan);
 		if (done)
 			done--;
+		if (!loan->lease)
+			continue;
+		if (loan->moved < loan->span.bytes) {
+			loan->rest = true;
+			conn->tx.lapsed = true;
+		} else {
+			sdp_mode_lent(&conn->tx.mode, true);
+		}
 	}
 	if (told->news & SDP_HALF_WITHDRAWN && !conn->tx.mode.src.held.n)
 		sdp_mode_lent(&conn->tx.mode, false);
@@ -221,6 +233,8 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 		sdp_tx_withdraw(conn);
 		if (!conn->tx.mode.src.held.n)
 			sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
+	} else if (conn->tx.lapsed && !conn->tx.mode.src.held.n) {
+		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
 	}
 	conn->tx.bytes += told->bytes;
 	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, told->bytes);

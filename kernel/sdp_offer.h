@@ -21,6 +21,39 @@
 bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
 
 /**
+ * sdp_offer_can() - can memory be lent at all?
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if both devices can, and messages are long enough.
+ */
+bool sdp_offer_can(const struct sdp_conn *conn);
+
+/**
+ * sdp_offer_piece() - how much to lend at a time
+ * @left: bytes that there are, from 1
+ *
+ * All pieces are about equally long, in whole pages.
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 sdp_offer_piece(size_t left);
+
+/**
+ * sdp_offer_message() - make the SrcAvail, with the inline bytes that it needs
+ * @conn: the connection
+ * @frag: where messages are cut from
+ * @loan: what it offers; has the message then
+ * @iter: stands at its memory
+ *
+ * Context: process; sleeps.
+ * Return: 0; -ENOMEM; -EFAULT if the memory cannot be read.
+ */
+int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
+		      struct sdp_loan *loan, struct iov_iter iter);
+
+/**
  * sdp_offer_begin() - nobody else sends from now on
  * @conn: the connection; the caller has the socket lock, and may let it go
  *	until sdp_offer_end()

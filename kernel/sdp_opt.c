@@ -34,7 +34,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_credits = sdp_flow_credits(&conn->tx.flow);
 	info->sdpi_posted = conn->tx.flow.posted;
 	info->sdpi_peer_bufs = conn->tx.flow.peer_bufs;
-	info->sdpi_outq = conn->tx.outstanding;
+	info->sdpi_outq = conn->tx.outstanding + conn->tx.lent;
 	info->sdpi_bytes_lent = conn->tx.lent_bytes;
 	info->sdpi_bytes_fetched = conn->tx.fetched_bytes;
 	info->sdpi_bytes_taken = conn->tx.taken_bytes;

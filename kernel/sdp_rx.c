@@ -17,6 +17,7 @@
 #include <linux/sched/signal.h>
 #include "sdp_ask.h"
 #include "sdp_fetch.h"
+#include "sdp_lease.h"
 #include "sdp_offer.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
@@ -335,5 +336,7 @@ void sdp_rx_work(struct work_struct *work)
 
 	sdp_tx_run(conn);
 	sdp_rx_poll(conn);
+	if (unlikely(READ_ONCE(conn->tx.lent)))
+		sdp_lease_settle(conn);
 	sdp_conn_put(conn);
 }

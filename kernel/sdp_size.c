@@ -70,8 +70,8 @@ static bool sdp_size_ask_less(struct sdp_conn *conn)
 {
 	u32 was = conn->snd_max, least = sdp_size_least(conn);
 
-	if (conn->tx.outstanding || !list_empty(&conn->tx.queue) ||
-	    conn->tx.ctl & SDP_CTL_RCVBUF)
+	if (conn->tx.outstanding || conn->tx.lent ||
+	    !list_empty(&conn->tx.queue) || conn->tx.ctl & SDP_CTL_RCVBUF)
 		return false;
 	if (conn->tx.mode.asked_rcvbuf) {
 		/* It answers when the small ones are used up: we ask then. */

@@ -25,6 +25,7 @@
 #include "sdp_connect.h"
 #include "sdp_ask.h"
 #include "sdp_fetch.h"
+#include "sdp_lease.h"
 #include "sdp_link.h"
 #include "sdp_listen.h"
 #include "sdp_offer.h"
@@ -238,20 +239,51 @@ static size_t sdp_sock_lend(struct sock *sk, struct sdp_conn *conn,
 /* How often the queue is pushed while a long send is being copied. */
 enum { SDP_SOCK_PUSH_EVERY = 4 };
 
+/* Who sends memory that may be read when the call has returned. */
+struct sdp_sock_zc {
+	struct ubuf_info *uarg;		/* to be told when it is free; or NULL */
+	bool lease;			/* it is long enough */
+	bool copied;			/* some of it was not lent */
+};
+
+/* Some of it on its way, lent beyond the call or copied.  Bytes, or an error. */
+static ssize_t sdp_sock_send_some(struct sock *sk, struct sdp_conn *conn,
+				  struct msghdr *msg, int flags,
+				  struct sdp_sock_zc *zc)
+{
+	ssize_t n;
+
+	if (unlikely(zc->lease) && sdp_lease_pays(conn, &msg->msg_iter)) {
+		n = sdp_lease_more(conn, sk_page_frag(sk), &msg->msg_iter,
+				   zc->uarg);
+		if (n > 0 || n == -EAGAIN)
+			return n;
+		zc->lease = false;	/* what cannot be lent is copied */
+	}
+	n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
+			   flags & MSG_OOB, sk->sk_allocation);
+	zc->copied |= n > 0;
+	return n;
+}
+
 static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 			 struct sdp_conn *conn, struct msghdr *msg, int flags,
-			 bool *copied)
+			 struct sdp_sock_zc *zc)
 {
+	bool stays = (zc->uarg || flags & SDP_MSG_SPLICE_PAGES) &&
+		     !(flags & MSG_OOB);
 	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
 	u8 delay = sdp_link_delay(sk, flags);
 	size_t len = msg_data_left(msg);
-	bool lend = timeo && !(flags & MSG_OOB) &&
+	bool lend = timeo && !(flags & MSG_OOB) && !stays &&
 		    sdp_offer_pays(conn, &msg->msg_iter);
 	size_t done = 0;
 	int queued = 0;
 	ssize_t n = 0;
 	int err = 0;
 
+	zc->lease = unlikely(stays) && sdp_lease_pays(conn, &msg->msg_iter) &&
+		    sdp_lease_begin(conn);
 	sdp_sock_limits(sk, conn);
 	sdp_tx_set_delay(conn, delay);
 	if (!len && sdp_sock_cannot_send(sk, conn))
@@ -267,12 +299,11 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 					      &lend);
 			continue;
 		}
-		n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
-				   flags & MSG_OOB, sk->sk_allocation);
+		n = sdp_sock_send_some(sk, conn, msg, flags, zc);
 		if (n > 0) {
 			done += n;
-			*copied = true;
-			if (++queued % SDP_SOCK_PUSH_EVERY == 0)
+			if (++queued % SDP_SOCK_PUSH_EVERY == 0 ||
+			    unlikely(zc->lease))
 				sdp_tx_run(conn);
 			continue;
 		}
@@ -299,28 +330,31 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 
 /*
  * MSG_ZEROCOPY: the error queue tells when the memory is the caller's again, and
- * whether it was copied in the end.  That is when the call returns, since what
- * was lent is back by then; who does not want to wait for it is copied.
+ * whether it was copied in the end; or io_uring does, which has its own way.
  */
 static int sdp_sock_send_notified(struct sock *sk, struct sdp_sk *ssk,
 				  struct sdp_conn *conn, struct msghdr *msg,
 				  int flags)
 {
-	struct ubuf_info *uarg;
-	bool copied = false;
-	int n;
+	struct sdp_sock_zc zc = { .uarg = msg->msg_ubuf };
+	struct sk_buff *note;
+	int n = -ENOBUFS;
 
-	uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
-	if (!uarg)
+	if (!zc.uarg)
+		zc.uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
+	if (!zc.uarg)
 		return -ENOBUFS;
-	n = sdp_sock_send(sk, ssk, conn, msg, flags, &copied);
-	if (n <= 0) {
-		net_zcopy_put_abort(uarg, true);
-		return n;
+	note = sdp_lease_note(zc.uarg);
+	if (note) {
+		n = sdp_sock_send(sk, ssk, conn, msg, flags, &zc);
+		sdp_lease_tell_in_turn(conn, note, !zc.copied);
 	}
-	if (copied)
-		uarg_to_msgzc(uarg)->zerocopy = 0;
-	net_zcopy_put(uarg);
+	if (msg->msg_ubuf)
+		;	/* it is its owner's, who keeps it */
+	else if (n > 0)
+		net_zcopy_put(zc.uarg);
+	else
+		net_zcopy_put_abort(zc.uarg, true);
 	return n;
 }
 
@@ -363,8 +397,8 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	struct sock *sk = sock->sk;
 	int flags = msg->msg_flags;
 	struct sdp_conn *conn;
+	struct sdp_sock_zc zc = {};
 	struct sdp_sk *ssk;
-	bool copied;
 	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
@@ -376,10 +410,10 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		if (conn && flags & MSG_FASTOPEN)
 			err = -EOPNOTSUPP;
 		else if (conn && flags & MSG_ZEROCOPY && len &&
-			 sock_flag(sk, SOCK_ZEROCOPY) && !msg->msg_ubuf)
+			 (msg->msg_ubuf || sock_flag(sk, SOCK_ZEROCOPY)))
 			err = sdp_sock_send_notified(sk, ssk, conn, msg, flags);
 		else if (conn)
-			err = sdp_sock_send(sk, ssk, conn, msg, flags, &copied);
+			err = sdp_sock_send(sk, ssk, conn, msg, flags, &zc);
 		release_sock(sk);
 		if (conn)
 			sdp_sock_end(conn);
@@ -951,7 +985,7 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 		} else if (conn) {
 			sdp_tx_want_space(conn);	/* reaps */
 			spin_lock_bh(&conn->tx.lock);
-			value = conn->tx.outstanding;
+			value = conn->tx.outstanding + conn->tx.lent;
 			if (cmd == SIOCOUTQNSD)
 				value -= conn->tx.inflight_bytes;
 			spin_unlock_bh(&conn->tx.lock);

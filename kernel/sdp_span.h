@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A stretch of a process's memory, pinned, so that a device can read or write
- * it; see sdp_span.c.
+ * A stretch of memory, held so that a device can read or write it; see
+ * sdp_span.c.
  */
 #ifndef _SDP_SPAN_H
 #define _SDP_SPAN_H
@@ -28,6 +28,7 @@ struct sdp_span {
 	u8 dir;				/* enum dma_data_direction: TO_DEVICE if it
 					 * is read, FROM_DEVICE if it is written
 					 */
+	bool pinned;			/* a process's; or pages with references */
 	/* What the transport keeps with it while it is lent: see lend(). */
 	void *dev;
 	void *mr;
@@ -38,17 +39,19 @@ struct sdp_span {
 };
 
 /**
- * sdp_span_pin() - pin what an iterator stands at
+ * sdp_span_pin() - hold what an iterator stands at
  * @span: what to fill in
  * @sn: namespace whose net.sdp.zcopy_pinned bounds it
- * @iter: of user memory; not advanced
- * @bytes: how much, at most; not more than one segment is taken, nor
+ * @iter: of user memory, or pages (ITER_BVEC), to be read, that may be referred
+ *	to; not advanced
+ * @bytes: how much, at most; of user memory not more than one segment is taken,
+ *	of pages no more than lie one behind the other, and not more than
  *	SDP_SPAN_BYTES
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
  *
  * Context: process; sleeps.
- * Return: bytes pinned, from 1; -EFAULT if nothing could be, -EINVAL if it is
- * not memory of a process, -ENOBUFS if too much is pinned already.
+ * Return: bytes held, from 1; -EFAULT if nothing could be, -EINVAL if it is
+ * other memory, -ENOBUFS if too much is held already.
  */
 int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u8 dir);
@@ -60,5 +63,16 @@ int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
  * Context: process; may sleep.
  */
 void sdp_span_unpin(struct sdp_span *span);
+
+/**
+ * sdp_span_copy() - copy from it
+ * @span: from sdp_span_pin()
+ * @skip: bytes to leave out
+ * @to: where to
+ * @bytes: how many, not more than are left
+ *
+ * Context: process.
+ */
+void sdp_span_copy(const struct sdp_span *span, u32 skip, void *to, u32 bytes);
 
 #endif

@@ -39,6 +39,7 @@ enum {
 	SDP_TX_BURST		= 8,		/* unsignalled messages in a row */
 	SDP_TX_BURST_BYTES	= 64 * 1024,
 	SDP_TX_STARVED		= 10 * HZ,	/* without credits, then ask */
+	SDP_TX_CANCEL		= 20 * HZ,	/* for the peer's answer to one */
 };
 
 /* What was sent before has arrived: the time for more begins now. */
@@ -51,8 +52,8 @@ static void sdp_tx_begins(struct sdp_conn *conn)
 		sdp_conn_check_later(conn, conn->tx.user_timeout);
 }
 
-/* Behind what is queued; the message is gone if the connection is. */
-static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
+/* Count it as outstanding; false if the connection is gone, and so is it. */
+static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	u32 charge = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload -
 		     msg->charged;
@@ -62,13 +63,30 @@ static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (conn->tx.dead) {
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
-		return;
+		return false;
 	}
 	msg->charged += charge;
 	conn->tx.outstanding += charge;
 	sdp_mem_add(charge);
+	return true;
+}
+
+/* Behind what is queued. */
+static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	if (!sdp_tx_charge(conn, msg))
+		return;
 	list_add_tail(&msg->node, &conn->tx.queue);
 	conn->tx.oob += msg->urgent;
+}
+
+/* The message that was to offer something is not needed. */
+static void sdp_tx_drop_offer(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	list_del_init(&msg->node);
+	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
+	sdp_msg_free(conn, msg);
 }
 
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
@@ -89,12 +107,45 @@ static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
 		list_add_tail(&msg->node, &conn->tx.queue);
 }
 
+/* Jiffies that the peer has to begin with what is lent to it. */
+static unsigned long sdp_tx_patience(const struct sdp_conn *conn)
+{
+	return msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
+}
+
+/* Are there reasons for a check besides the peer's silence? */
+static bool sdp_tx_is_timed(const struct sdp_conn *conn)
+{
+	return conn->tx.user_timeout || conn->tx.grown || conn->tx.lease_check;
+}
+
+/* Of what is lent beyond a call nobody waits for the end but the connection. */
+static void sdp_tx_leases(struct sdp_conn *conn, const struct sdp_loan *loan)
+{
+	bool timed = conn->tx.keep_idle || conn->tx.watched ||
+		     sdp_tx_is_timed(conn);
+
+	lockdep_assert_held(&conn->tx.lock);
+	if (!conn->tx.lent)
+		conn->tx.lent_at = jiffies;
+	WRITE_ONCE(conn->tx.lent, conn->tx.lent + loan->span.bytes);
+	if (conn->tx.lease_check || conn->tx.dead)
+		return;
+	conn->tx.lease_check = true;
+	/* A check may be due before: it is for it to say when the next is. */
+	sdp_conn_check_later(conn, timed ? 0 : sdp_tx_patience(conn));
+}
+
 bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 {
+	bool lease = msg->loan->lease;
 	bool queued = false;
 
 	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.withdrawn && !conn->tx.fin_queued && !conn->tx.err) {
+	if ((lease || !conn->tx.withdrawn) && !conn->tx.fin_queued &&
+	    !conn->tx.err) {
+		if (lease)
+			sdp_tx_leases(conn, msg->loan);
 		list_add_tail(&msg->loan->node, &conn->tx.loans);
 		/* Without a connection it is free, and to be reaped. */
 		queued = true;
@@ -109,22 +160,39 @@ bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 	return queued;
 }
 
+void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
+		       struct list_head *msgs, struct list_head **behind)
+{
+	struct list_head *at = *behind;
+	struct sdp_msg *msg, *next;
+
+	spin_lock_bh(&conn->tx.lock);
+	if (loan->msg)
+		at = &loan->msg->node;
+	list_for_each_entry_safe(msg, next, msgs, node) {
+		list_del_init(&msg->node);
+		if (!sdp_tx_charge(conn, msg))
+			continue;
+		list_add(&msg->node, at);
+		at = &msg->node;
+	}
+	if (loan->msg)
+		sdp_tx_drop_offer(conn, loan->msg);
+	else
+		*behind = at;
+	loan->rest = false;
+	spin_unlock_bh(&conn->tx.lock);
+}
+
 void sdp_tx_withdraw(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan;
-	struct sdp_msg *msg;
 
 	lockdep_assert_held(&conn->tx.lock);
 	conn->tx.withdrawn = true;
-	list_for_each_entry(loan, &conn->tx.loans, node) {
-		if (loan->state != SDP_LOAN_QUEUED)
-			continue;
-		msg = loan->msg;
-		list_del_init(&msg->node);
-		WRITE_ONCE(conn->tx.outstanding,
-			   conn->tx.outstanding - msg->charged);
-		sdp_msg_free(conn, msg);	/* and the loan with it */
-	}
+	list_for_each_entry(loan, &conn->tx.loans, node)
+		if (loan->state == SDP_LOAN_QUEUED)
+			sdp_tx_drop_offer(conn, loan->msg);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
 }
 
@@ -482,8 +550,7 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
  */
 static void sdp_tx_watch(struct sdp_conn *conn)
 {
-	bool timed = conn->tx.keep_idle || conn->tx.user_timeout ||
-		     conn->tx.grown;
+	bool timed = conn->tx.keep_idle || sdp_tx_is_timed(conn);
 
 	if (conn->tx.watched)
 		return;
@@ -576,6 +643,41 @@ static bool sdp_tx_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	return true;
 }
 
+/* It goes by copy; nothing else of the stream meanwhile. */
+static void sdp_tx_lapse(struct sdp_conn *conn, struct sdp_loan *loan)
+{
+	loan->rest = true;
+	conn->tx.lapsed = true;
+	conn->tx.done |= SDP_TX_DONE_LOAN;
+}
+
+/*
+ * A lease is next, and the peer has told where its reader wants that: it is
+ * written there if there is room for it, and copied if not.
+ */
+static bool sdp_tx_push_lease(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	const struct sdp_advert *to = sdp_src_may_write(&conn->tx.mode.src);
+	struct sdp_loan *loan = msg->loan;
+
+	/* Something is owed for what is there: that goes first. */
+	if (!to || conn->tx.mode.src.wrote)
+		return false;
+	if (to->left < loan->span.bytes) {
+		sdp_tx_lapse(conn, loan);
+		return false;
+	}
+	if (!sdp_tx_may_register(conn))
+		return false;
+	loan->op.op = SDP_OP_WRITE;
+	loan->op.slots = 2;
+	loan->op.full = true;
+	loan->msg = &loan->op;
+	list_add(&loan->op.node, &msg->node);
+	sdp_tx_drop_offer(conn, msg);
+	return sdp_tx_push_write(conn, &loan->op);
+}
+
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
@@ -584,6 +686,9 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	msg = list_first_entry(&conn->tx.queue, struct sdp_msg, node);
 	if (unlikely(msg->op == SDP_OP_WRITE))
 		return sdp_tx_push_write(conn, msg);
+	if (unlikely(msg->loan && msg->loan->lease &&
+		     conn->tx.mode.src.held.n))
+		return sdp_tx_push_lease(conn, msg);
 	if (sdp_tx_hold(conn, msg) || !sdp_tx_may_follow(conn, msg))
 		return false;
 	if (!sdp_tx_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {
@@ -718,7 +823,9 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	if (unlikely(conn->tx.reg_waits))
 		return false;
 	conn->tx.reg_owed = false;
-	if (!list_empty(&conn->tx.queue)) {
+	if (unlikely(conn->tx.lapsed)) {
+		;	/* of the stream something else is next */
+	} else if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
 		conn->tx.reg_owed = conn->tx.reg_waits;
@@ -773,6 +880,34 @@ static u32 sdp_tx_idle(const struct sdp_conn *conn)
 	return idle ? min_t(u32, idle, SDP_TX_STARVED) : SDP_TX_STARVED;
 }
 
+/*
+ * What is lent beyond a call is taken back when the peer does not come for it;
+ * and nobody's memory is kept for what cannot even be offered.  Jiffies until the
+ * next look; 0 if the peer does not answer at all.
+ */
+static unsigned long sdp_tx_check_leases(struct sdp_conn *conn,
+					 unsigned long now)
+{
+	struct sdp_src *src = &conn->tx.mode.src;
+	unsigned long due = conn->tx.lent_at + (src->cancel ? SDP_TX_CANCEL :
+						sdp_tx_patience(conn));
+	struct sdp_loan *loan;
+
+	if (time_before(now, due))
+		return due - now;
+	if (src->cancel)
+		return 0;
+	if (sdp_src_may_cancel(src)) {
+		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
+		conn->tx.lent_at = now;
+		return SDP_TX_CANCEL;
+	}
+	list_for_each_entry(loan, &conn->tx.loans, node)
+		if (loan->state == SDP_LOAN_QUEUED)
+			sdp_tx_lapse(conn, loan);
+	return max(sdp_tx_patience(conn), 1UL);
+}
+
 /* Is it time to give up, or to ask?  What has arrived has been reaped. */
 static void sdp_tx_check(struct sdp_conn *conn)
 {
@@ -783,6 +918,15 @@ static void sdp_tx_check(struct sdp_conn *conn)
 	if (shrink)
 		next = shrink;
 	conn->tx.watched = conn->tx.waiting;
+	conn->tx.lease_check = conn->tx.lent;
+	if (conn->tx.lent) {
+		due = sdp_tx_check_leases(conn, now);
+		if (!due) {
+			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+			return;
+		}
+		next = min(next, due);
+	}
 	if (conn->tx.user_timeout &&
 	    (conn->tx.outstanding || !list_empty(&conn->tx.loans))) {
 		due = conn->tx.progress + conn->tx.user_timeout;
@@ -868,6 +1012,9 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 	}
 	if (done & SDP_TX_DONE_SPACE)
 		sdp_conn_write_space(conn);
+	/* Leases are the worker's to return, and to copy. */
+	if (unlikely(done & SDP_TX_DONE_LOAN && READ_ONCE(conn->tx.lent)))
+		sdp_conn_queue_work(conn);
 	if (done & SDP_TX_DONE_READ)
 		sdp_conn_data_ready(conn);
 	else if (done & SDP_TX_DONE_LOAN && wq_has_sleeper(&conn->wq))
@@ -1011,7 +1158,7 @@ static void sdp_tx_retire(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
 	if (msg->op == SDP_OP_NOTHING) {
-		bool other = conn->tx.user_timeout || conn->tx.grown;
+		bool other = sdp_tx_is_timed(conn);
 		u32 idle = sdp_tx_idle(conn);
 
 		conn->tx.keepalive = false;
@@ -1124,5 +1271,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 		sdp_tx_unlend(conn, &conn->tx.takes);
 	if (asks)
 		sdp_tx_unlend(conn, &conn->tx.asks);
+	if (READ_ONCE(conn->tx.lent))
+		sdp_conn_queue_work(conn);
 	sdp_conn_write_space(conn);
 }

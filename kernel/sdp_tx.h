@@ -21,16 +21,30 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
  * sdp_tx_queue_offer() - hand over a SrcAvail, and what it offers; or a write
- * @conn: the connection; the caller lends
+ * @conn: the connection; the caller lends, or has the socket lock and it is a
+ *	lease
  * @msg: the message, or the loan's own request; the loan is on tx.loans then
  *
- * Not if what was offered before it has been withdrawn: that comes first in the
- * stream, and by copy.  Nor if the stream is at its end.
+ * Not if what the caller offered before it has been withdrawn: that comes first
+ * in the stream, and by copy.  Nor if the stream is at its end.
  *
  * Context: process.
  * Return: false if so; the message is gone, and the loan free and on no list.
  */
 bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg);
+
+/**
+ * sdp_tx_queue_rest() - what has to be copied of a lease, in its place
+ * @conn: the connection; tx.lapsed is set, so nothing leaves the queue
+ * @loan: the lease; its rest flag is cleared
+ * @msgs: Data messages with their payload in place
+ * @behind: the message that what was offered before has come to stand behind; at
+ *	first, tx.queue
+ *
+ * Context: process, the connection's worker.
+ */
+void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
+		       struct list_head *msgs, struct list_head **behind);
 
 /**
  * sdp_tx_withdraw() - what a caller lends and nobody knows goes another way
@@ -153,7 +167,7 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
  */
 static inline u32 sdp_tx_space(const struct sdp_conn *conn)
 {
-	u32 used = READ_ONCE(conn->tx.outstanding);
+	u32 used = READ_ONCE(conn->tx.outstanding) + READ_ONCE(conn->tx.lent);
 	u32 limit = sdp_tx_limit(conn);
 
 	/* What somebody sends without copying is on its way before. */

@@ -19,31 +19,6 @@ enum {
 	PAGE	= 4096,
 };
 
-/* Counters that say that it was not copied, on SDP; 0 with TCP. */
-static unsigned long long count(const char *name)
-{
-	return on_sdp() ? counter(name) : 0;
-}
-
-/* Memory that begins @off bytes behind a page. */
-static char *memory(size_t len, size_t off)
-{
-	char *at = mmap(NULL, len + off + PAGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(at != MAP_FAILED);
-	return at + off;
-}
-
-/* The pattern, key 1, from position 0. */
-static char *pattern(size_t len, size_t off)
-{
-	char *at = memory(len, off);
-
-	pattern_fill(at, len, 1, 0);
-	return at;
-}
-
 static int send_and_recv_(const struct pair *p, size_t len, size_t from,
 			  size_t to, int flags)
 {
@@ -779,43 +754,6 @@ TEST(zcopy_urgent)
 	EQ('!', byte);
 	recv_pattern(p.s, t.len, 1, 0);
 	EQ(t.len, task_join(&t));
-}
-
-/*
- * MSG_ZEROCOPY: each call is told of, in order; on SDP it says that it was not
- * copied where it was not.  TCP copies on the way to the same host.
- */
-TEST(zcopy_notified)
-{
-	struct task t = { .run = task_drain };
-	unsigned int told = 0, i;
-	char *buf = pattern(5 * LONG, 0);
-	struct pair p;
-	bool copied;
-
-	sysctl("zcopy_wait", 60000);
-	pair_open(&p);
-	OK(set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
-	t.fd = p.s;
-	task_start(&t);
-	for (i = 0; i < 3; i++) {
-		EQ(LONG, send(p.c, buf + i * LONG, LONG, MSG_ZEROCOPY));
-		EQ(1, notified(p.c, told++, &copied));
-		EQ(!on_sdp(), copied);
-	}
-	/* Too short to be worth it; and of a call that does not wait. */
-	EQ(1000, send(p.c, buf + 3 * LONG, 1000, MSG_ZEROCOPY));
-	EQ(1, notified(p.c, told++, &copied));
-	EQ(1, copied);
-	CHECK(send(p.c, buf + 3 * LONG + 1000, 100000,
-		   MSG_ZEROCOPY | MSG_DONTWAIT) > 0);
-	EQ(1, notified(p.c, told++, &copied));
-	EQ(1, copied);
-	/* What was not done is not told. */
-	FAILS(EFAULT, send(p.c, (void *)8, 100000, MSG_ZEROCOPY));
-	FAILS(EAGAIN, recv(p.c, buf, 1, MSG_ERRQUEUE));
-	OK(shutdown(p.c, SHUT_WR));
-	CHECK(task_join(&t) > 3 * LONG + 1000);
 }
 
 /*

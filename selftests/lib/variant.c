@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <linux/errqueue.h>
+#include <sys/mman.h>
 
 #include "variant.h"
 
@@ -231,6 +232,28 @@ long long fill_(int fd, __u64 key)
 	}
 }
 
+unsigned long long count(const char *name)
+{
+	return on_sdp() ? counter(name) : 0;
+}
+
+char *memory(size_t len, size_t off)
+{
+	char *at = mmap(NULL, len + off + 4096, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at + off;
+}
+
+char *pattern(size_t len, size_t off)
+{
+	char *at = memory(len, off);
+
+	pattern_fill(at, len, 1, 0);
+	return at;
+}
+
 unsigned int notified_(int fd, unsigned int next, bool *copied)
 {
 	bool v4 = variant->family == AF_INET;
@@ -280,7 +303,7 @@ static struct {
 	{ "mem_pressure", -1 }, { "mem_max", -1 }, { "shrink_after", -1 },
 	{ "poll_usec", -1 }, { "fallback_records", -1 },
 	{ "zcopy_thresh", -1 }, { "zcopy_wait", -1 }, { "zcopy_pinned", -1 },
-	{ "zcopy_adverts", -1 },
+	{ "zcopy_adverts", -1 }, { "zcopy_write", -1 },
 };
 
 static int tunable(const char *word, int flags)

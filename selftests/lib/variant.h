@@ -110,6 +110,14 @@ int pair_shut_(const struct pair *p);
 long long fill_(int fd, __u64 key);
 #define fill(fd, key)	CALL(fill_(fd, key))
 
+/* Counters that say that something was not copied, on SDP; 0 with TCP. */
+unsigned long long count(const char *name);
+
+/* Memory of its own that begins @off bytes behind a page. */
+char *memory(size_t len, size_t off);
+/* The same with the pattern, key 1, from position 0. */
+char *pattern(size_t len, size_t off);
+
 /*
  * Waits for the next notification of MSG_ZEROCOPY, which must be of calls from
  * @next on; how many.  @copied: whether they were, if not NULL.

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory that stays lent when the call has returned; see sdp_lease.c.
+ */
+#ifndef _SDP_LEASE_H
+#define _SDP_LEASE_H
+
+#include "sdp_conn.h"
+
+struct iov_iter;
+struct sk_buff;
+struct ubuf_info;
+
+/**
+ * sdp_lease_note() - have something by which to tell of one's memory
+ * @uarg: whom to tell; it knows of one more from now on
+ *
+ * Context: process; sleeps.
+ * Return: what sdp_lease_tell() is to be called with; NULL without memory.
+ */
+struct sk_buff *sdp_lease_note(struct ubuf_info *uarg);
+
+/**
+ * sdp_lease_tell() - memory is its owner's again
+ * @note: from sdp_lease_note(), gone after; or NULL
+ * @lent: no byte of it was copied
+ *
+ * Context: process.
+ */
+void sdp_lease_tell(struct sk_buff *note, bool lent);
+
+/**
+ * sdp_lease_tell_in_turn() - the same, but not before what was lent earlier
+ * @conn: the connection; the caller has the socket lock
+ * @note: from sdp_lease_note(), gone after
+ * @lent: no byte of it was copied
+ *
+ * Context: process.
+ */
+void sdp_lease_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
+			    bool lent);
+
+/**
+ * sdp_lease_pays() - is what is to be sent long enough, and can it be lent?
+ * @conn: the connection
+ * @iter: what is to be sent; pages (ITER_BVEC) only if they may be referred to
+ *
+ * Context: process.
+ * Return: true if so.
+ */
+bool sdp_lease_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
+
+/**
+ * sdp_lease_begin() - a call would like to: is it worth trying?
+ * @conn: the connection; the caller has the socket lock
+ *
+ * Context: process.
+ * Return: false for a while after offers that were of no use.
+ */
+bool sdp_lease_begin(struct sdp_conn *conn);
+
+/**
+ * sdp_lease_more() - lend what comes next of the stream
+ * @conn: the connection; the caller has the socket lock
+ * @frag: where messages are cut from
+ * @iter: what is to be sent; advanced by what is lent
+ * @uarg: whom to tell when the memory is free; NULL: nobody
+ *
+ * Goes with the next sdp_tx_run(), in its turn.  What the peer refuses of it
+ * is copied, without the caller.
+ *
+ * Context: process; sleeps.
+ * Return: bytes, from 1; -EAGAIN without room; another error if it has to be
+ * copied.
+ */
+ssize_t sdp_lease_more(struct sdp_conn *conn, struct page_frag *frag,
+		       struct iov_iter *iter, struct ubuf_info *uarg);
+
+/**
+ * sdp_lease_settle() - copy what was refused, return what is free, and tell
+ * @conn: the connection
+ *
+ * Context: process, the connection's worker; sleeps.
+ */
+void sdp_lease_settle(struct sdp_conn *conn);
+
+#endif
