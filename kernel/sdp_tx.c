@@ -889,23 +889,25 @@ static unsigned long sdp_tx_check_leases(struct sdp_conn *conn,
 					 unsigned long now)
 {
 	struct sdp_src *src = &conn->tx.mode.src;
-	unsigned long due = conn->tx.lent_at + (src->cancel ? SDP_TX_CANCEL :
-						sdp_tx_patience(conn));
+	unsigned long patience = max(sdp_tx_patience(conn), 1UL);
+	unsigned long due = conn->tx.lent_at +
+			    (src->cancel ? SDP_TX_CANCEL : patience);
 	struct sdp_loan *loan;
 
+	/* When it is answered others are out, perhaps. */
 	if (time_before(now, due))
-		return due - now;
+		return min(due - now, patience);
 	if (src->cancel)
 		return 0;
 	if (sdp_src_may_cancel(src)) {
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
 		conn->tx.lent_at = now;
-		return SDP_TX_CANCEL;
+		return patience;
 	}
 	list_for_each_entry(loan, &conn->tx.loans, node)
 		if (loan->state == SDP_LOAN_QUEUED)
 			sdp_tx_lapse(conn, loan);
-	return max(sdp_tx_patience(conn), 1UL);
+	return patience;
 }
 
 /* Is it time to give up, or to ask?  What has arrived has been reaped. */

@@ -1656,6 +1656,7 @@ def asks_first(t, status):
 
 
 import adverts  # noqa: E402,F401  their cases come behind these
+import leases  # noqa: E402,F401
 import writes  # noqa: E402,F401
 
 if __name__ == '__main__':

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cases of memory that stays lent when the call has returned; imported by wire.py.
+
+The kernel's user sends with MSG_ZEROCOPY and does not wait; the peer reads what
+is offered, or does not, or says where it wants it.
+"""
+import errno
+import time
+
+import sdp_decode as sdp
+from adverts import INLINE, PIECE, SIZE, moved, peer_that_takes, wants
+from harness import case
+from roce import FACTOR
+from sockets import pattern
+
+
+def lends(t, s, size, seed):
+    got = t.remote.lend(s, size, seed)
+    assert got == size, f'{got} of {size}'
+
+
+def told(t, s, first, last, copied):
+    """Of these calls, in one message or several."""
+    while first <= last:
+        got = t.remote.told(s)
+        assert got and got[0] == first and copied in (None, got[2]), \
+            f'{got}, not {first} to {last}, copied: {copied}'
+        first = got[1] + 1
+
+
+def comes(c, want):
+    """So many bytes by copy, in messages of whatever length."""
+    got = b''
+    while len(got) < len(want):
+        got += c.expect(sdp.DATA).payload
+        if c.credits() > 2:
+            c.send(sdp.DATA)
+    assert got == want, f'{len(got)} bytes, not those of {len(want)}'
+
+
+def lessor(t, wait=5000, **hello):
+    """A connection whose kernel source is in pipelined mode, one call lent."""
+    c, s = peer_that_takes(t, wait, **hello)
+    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
+    # Nothing is lent before it was heard.
+    t.tell(c, s, 10)
+    lends(t, s, PIECE, 1)
+    wants(c, sdp.MODE_CHANGE)
+    assert c.take_offer(wants(c, sdp.SRC_AVAIL, PIECE), 0) == pattern(PIECE, 1)
+    told(t, s, 0, 0, False)
+    return c, s
+
+
+@case(ipv=(4, 6), accept=1)
+def leases(t):
+    """Each call returns at once; what it sent is offered in turn, with what was
+    copied between; its user is told when it was read."""
+    c, s = peer_that_takes(t)
+    before = t.remote.counters()
+    lends(t, s, PIECE, 3)
+    assert t.remote.told(s, 0.1 * FACTOR) is None
+    assert c.take_offer(wants(c, sdp.SRC_AVAIL, PIECE), INLINE) == pattern(PIECE, 3)
+    told(t, s, 0, 0, False)
+    lends(t, s, 70000, 4)
+    t.sent(s, 100, 5)
+    lends(t, s, 65536, 6)
+    wants(c, sdp.MODE_CHANGE)
+    assert c.take_offer(wants(c, sdp.SRC_AVAIL, 70000), 0) == pattern(70000, 4)
+    c.expect_data(pattern(100, 5))
+    offer = wants(c, sdp.SRC_AVAIL, 65536)
+    told(t, s, 1, 1, False)
+    assert t.remote.info(s)['outq'] >= 65536
+    assert c.take_offer(offer, 0) == pattern(65536, 6)
+    told(t, s, 2, 2, False)
+    assert moved(t, before, 'bytes_lent') == (PIECE + 70000 + 65536,)
+    # What is copied is told of after what was lent before it.
+    lends(t, s, 65536, 7)
+    t.remote.lend(s, 1000, 8)
+    assert t.remote.told(s, 0.1 * FACTOR) is None
+    assert c.take_offer(wants(c, sdp.SRC_AVAIL), 0) == pattern(65536, 7)
+    c.expect_data(pattern(1000, 8))
+    told(t, s, 3, 4, None)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(('at once', 0), ('after a part', 10000), accept=1)
+def lease_refused(t, part):
+    """SendSm: the rest comes by copy, before what is queued behind; that is offered
+    as if nothing had been."""
+    c, s = lessor(t, max_adverts=2)
+    for seed in (2, 3, 4):
+        lends(t, s, 70000, seed)
+    t.sent(s, 100, 5)
+    first = wants(c, sdp.SRC_AVAIL, 70000)
+    wants(c, sdp.SRC_AVAIL, 70000)
+    t.quiet(c)
+    got = b''
+    if part:
+        got = c.qp.read(first.va, first.rkey, part)
+        c.send(sdp.RDMA_RD_COMPL, size=part)
+    c.send(sdp.SEND_SM)
+    rest = (pattern(70000, 2) + pattern(70000, 3))[len(got):]
+    assert got == pattern(70000, 2)[:part]
+    comes(c, rest)
+    # In time: a notification that nobody has fetched swallows those behind it.
+    told(t, s, 1, 2, True)
+    assert c.take_offer(wants(c, sdp.SRC_AVAIL, 70000), 0) == pattern(70000, 4)
+    c.expect_data(pattern(100, 5))
+    told(t, s, 3, 3, False)
+    # The keys lead nowhere any more.
+    try:
+        c.qp.read(first.va + 20000, first.rkey, 100)
+        assert False, 'it could be read'
+    except PermissionError:
+        pass
+    t.counted_by_case = {'resets'}
+
+
+@case(accept=1)
+def lease_written(t):
+    """The peer says where it wants it: written there if it fits, or copied."""
+    c, s = lessor(t)
+    before = t.remote.counters()
+    room = c.ask(SIZE, 0)
+    time.sleep(0.1 * FACTOR)
+    lends(t, s, 70000, 2)
+    msg = c.expect(sdp.RDMA_WR_COMPL)
+    assert msg.size == 70000, msg
+    assert bytes(room[:70000]) == pattern(70000, 2) and not any(room[70000:])
+    told(t, s, 1, 1, False)
+    room = c.ask(70000, 0)
+    time.sleep(0.1 * FACTOR)
+    lends(t, s, 70001, 3)
+    comes(c, pattern(70001, 3))
+    told(t, s, 2, 2, True)
+    assert not any(room)
+    assert moved(t, before, 'rdma_writes', 'bytes_written') == (1, 70000)
+    # Payload has killed the SinkAvail: the next is offered.
+    lends(t, s, 70000, 4)
+    assert c.take_offer(wants(c, sdp.SRC_AVAIL, 70000), 0) == pattern(70000, 4)
+    told(t, s, 3, 3, False)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(('at once', 0), ('after a part', 10000), accept=1)
+def lease_crossed(t, part):
+    """A valid SinkAvail takes what is offered back (4.5): it is copied, and what is
+    queued behind it is offered."""
+    c, s = lessor(t, max_adverts=2)
+    for seed in (2, 3, 4):
+        lends(t, s, 70000, seed)
+    first = wants(c, sdp.SRC_AVAIL, 70000)
+    wants(c, sdp.SRC_AVAIL, 70000)
+    got = b''
+    if part:
+        got = c.qp.read(first.va, first.rkey, part)
+        c.send(sdp.RDMA_RD_COMPL, size=part)
+    room = c.ask(SIZE, 0)
+    comes(c, (pattern(70000, 2) + pattern(70000, 3))[part:])
+    assert got == pattern(70000, 2)[:part] and not any(room)
+    told(t, s, 1, 2, True)
+    assert c.take_offer(wants(c, sdp.SRC_AVAIL, 70000), 0) == pattern(70000, 4)
+    told(t, s, 3, 3, False)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def lease_not_read(t):
+    """A peer that does nothing: after zcopy_wait the kernel takes it back; what
+    waited behind it is not kept either."""
+    c, s = lessor(t, 1000, max_adverts=2, bufs=8)
+    c.bufs = 8
+    for seed in (2, 3, 4):
+        lends(t, s, 70000, seed)
+    wants(c, sdp.SRC_AVAIL, 70000)
+    wants(c, sdp.SRC_AVAIL, 70000)
+    wants(c, sdp.SRC_AVAIL_CANCEL)
+    c.send(sdp.SEND_SM)
+    # There are no credits for all of it, so the third's turn does not come.
+    told(t, s, 1, 3, True)
+    comes(c, pattern(70000, 2) + pattern(70000, 3) + pattern(70000, 4))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1, aborts=1)
+def lease_cancel_is_not_answered(t):
+    """Pages are not held for ever for a peer that does not say what it does."""
+    c, s = lessor(t, 100)
+    lends(t, s, 70000, 2)
+    wants(c, sdp.SRC_AVAIL, 70000)
+    wants(c, sdp.SRC_AVAIL_CANCEL)
+    got = t.remote.told(s, 60 * FACTOR)
+    assert got and got[:2] == [1, 1], got
+    assert t.remote.error(s) == errno.ETIMEDOUT
+    t.close(s)
+
+
+@case(('read', True), ('refused', False), accept=1)
+def lease_then_close(t, read):
+    """What was sent before close() comes before the DisConn."""
+    c, s = lessor(t)
+    lends(t, s, 70000, 2)
+    offer = wants(c, sdp.SRC_AVAIL, 70000)
+    t.close(s)
+    t.quiet(c)
+    if read:
+        assert c.take_offer(offer, 0) == pattern(70000, 2)
+    else:
+        c.send(sdp.SEND_SM)
+        comes(c, pattern(70000, 2))
+    c.expect(sdp.DISCONN)
+    c.send(sdp.DISCONN)
+    c.expect_dreq()
