@@ -10,7 +10,6 @@ rig=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 cache=${SDP_CACHE:-${HOME:?HOME is not set: set it, or SDP_CACHE}/.cache/af-sdp}
 mkdir -p "$cache"
 cache=$(readlink -f "$cache")
-export CCACHE_DIR=$cache/ccache CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=3G CCACHE_COMPRESS=1
 phase="" phase_start=0 phase_pid=""
 
 say() { echo "$*" >&2; }
