@@ -586,6 +586,38 @@ TEST_LIMIT(lend_1m_faults, ON_SDP, 600)
 	sweep(&op, 12);
 }
 
+/* And by MSG_ZEROCOPY, which leaves the rest to others: who was told to is told. */
+static void before_lease(struct step *st)
+{
+	before_send(st, BIG / 4, true);
+	OK(set_int(st->p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+}
+
+static int call_lease(struct step *st)
+{
+	ssize_t n = send(st->p.c, big, st->len, MSG_NOSIGNAL | MSG_ZEROCOPY);
+
+	st->done = n > 0 ? n : 0;
+	return n < 0 ? -1 : 0;
+}
+
+static void after_lease(struct step *st, int ret)
+{
+	after_send(st, ret);
+	if (!ret)
+		EQ(1, notified(st->p.c, 0, NULL));
+}
+
+TEST_LIMIT(lease_faults, ON_SDP, 600)
+{
+	static const struct op op = {
+		"send 256 KiB, leased", before_lease, call_lease, after_lease,
+		{ EFAULT, ENOBUFS },
+	};
+
+	sweep(&op, 8);
+}
+
 static void before_recv(struct step *st)
 {
 	sysctl("zcopy_thresh", 0);
@@ -1080,6 +1112,45 @@ static void many_faults(const char *percent)
 		  percent, faults, count[GOOD], count[REFUSED], count[BROKEN]);
 	if (!faults)
 		FAIL("nothing failed");
+}
+
+/* What the peer refuses of leases is copied by nobody's call, with what there is. */
+TEST_LIMIT(lease_refused_30_percent, ON_SDP, 120)
+{
+	enum { CALLS = 24, LEN = 100000 };
+	static char all[CALLS * LEN];
+	struct task t = { .run = task_drain };
+	unsigned int told = 0, sent = 0;
+	size_t done = 0;
+	struct pair p;
+	ssize_t n;
+
+	pattern_fill(all, sizeof(all), 1, 0);
+	pair_open(&p);
+	OK(set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+	OK(set_int(p.s, SOL_SDP, SDP_ZCOPY, 0));
+	t.fd = p.s;
+	task_start(&t);
+	aim(MODULE);
+	strike("failslab", "1", "30", "1000000");
+	strike("fail_page_alloc", "1", "30", "1000000");
+	while (done < sizeof(all)) {
+		n = send(p.c, all + done, LEN < sizeof(all) - done ? LEN : sizeof(all) - done,
+			 MSG_ZEROCOPY | MSG_NOSIGNAL);
+		if (n > 0) {
+			done += n;
+			sent++;
+		} else if (errno != EFAULT && errno != ENOBUFS) {
+			FAIL("send: %s, which TCP does not say", ktap_errno(errno));
+		}
+	}
+	quiet();
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(sizeof(all), task_join(&t));
+	while (told < sent)
+		told += notified(p.c, told, NULL);
+	EQ(sent, told);
+	still_works();
 }
 
 TEST_LIMIT(life_1_percent, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 120)

@@ -36,7 +36,7 @@ struct transport {
 };
 
 extern const struct transport over_tcp, over_sdp, over_fallback, over_rsockets, over_verbs,
-	over_verbs_write, over_verbs_read, over_unix;
+	over_verbs_write, over_verbs_read, over_unix, over_tcp_zerocopy, over_sdp_zerocopy;
 
 /* Bytes in use. */
 struct memory {

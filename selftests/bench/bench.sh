@@ -42,7 +42,7 @@ session() {
 		esac
 		last=$word
 	done
-	on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over,verbs-write,verbs-read" &
+	on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over,verbs-write,verbs-read,tcp-zerocopy,sdp-zerocopy" &
 	for _ in $(seq 300); do
 		on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
 		sleep 0.1

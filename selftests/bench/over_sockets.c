@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TCP, SDP, AF_UNIX and rsockets: the same calls with another socket() under
- * them.
+ * them; and the first two by MSG_ZEROCOPY.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include <rdma/rsocket.h>
+#include <linux/errqueue.h>
 #include <linux/sdp.h>
 
 #include "bench.h"
@@ -79,6 +81,8 @@ static const struct calls rsocket_calls = {
 struct conn {
 	const struct calls *calls;
 	int fd;
+	bool zerocopy;
+	uint32_t lent, told;	/* calls by MSG_ZEROCOPY */
 };
 
 /* One buffer for all connections of a thread, as memory of idle ones is measured
@@ -128,7 +132,7 @@ static socklen_t address(const struct calls *calls, const char *host, int port,
 
 static struct conn *conn_new(const struct calls *calls, int fd)
 {
-	struct conn *c = malloc(sizeof(*c));
+	struct conn *c = calloc(1, sizeof(*c));
 	int one = 1;
 
 	if (!c)
@@ -200,6 +204,57 @@ static void sock_send(void *conn, const void *data, size_t size)
 	}
 }
 
+/* Notifications that are there. */
+static void reap_notifications(struct conn *c)
+{
+	const struct sock_extended_err *e;
+	char control[200];
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	const struct cmsghdr *cmsg;
+
+	while (!recvmsg(c->fd, &msg, MSG_ERRQUEUE)) {
+		cmsg = CMSG_FIRSTHDR(&msg);
+		e = (const struct sock_extended_err *)CMSG_DATA(cmsg);
+		c->told += e->ee_data - e->ee_info + 1;
+		msg.msg_controllen = sizeof(control);
+	}
+}
+
+/* As a program does that has a few buffers, and uses them again when it may. */
+enum { ZEROCOPY_BUFFERS = 8 };
+
+static void sock_send_zerocopy(void *conn, const void *data, size_t size)
+{
+	struct conn *c = conn;
+	struct pollfd p = { .fd = c->fd };
+	const char *from = data ?: buffer();
+	int one = 1;
+
+	if (!c->zerocopy && c->calls->setsockopt(c->fd, SOL_SOCKET, SO_ZEROCOPY, &one,
+						 sizeof(one)))
+		die("%s: SO_ZEROCOPY: %s", c->calls->name, strerror(errno));
+	c->zerocopy = true;
+	while (size) {
+		ssize_t n = c->calls->send(c->fd, from, size, MSG_NOSIGNAL | MSG_ZEROCOPY);
+
+		/* TCP's word for too many notifications under way. */
+		if (n < 0 && (errno == EINTR || errno == ENOBUFS)) {
+			reap_notifications(c);
+			continue;
+		}
+		if (n <= 0)
+			die("%s: send: %s", c->calls->name, strerror(errno));
+		size -= n;
+		from += n;
+		c->lent++;
+		reap_notifications(c);
+		while (c->lent - c->told >= ZEROCOPY_BUFFERS) {
+			poll(&p, 1, -1);
+			reap_notifications(c);
+		}
+	}
+}
+
 static size_t sock_recv_some(void *conn, size_t size)
 {
 	struct conn *c = conn;
@@ -249,9 +304,9 @@ static uint64_t sdp_memory(void *conn)
 		return sock_connect(&which##_calls, host, port);		\
 	}
 
-#define SOCKET_OPS(which)							\
+#define SOCKET_OPS(which, call)							\
 	.can_idle = true, .listen = which##_listen, .accept = sock_accept,	\
-	.connect = which##_connect, .send = sock_send,				\
+	.connect = which##_connect, .send = call,				\
 	.recv_some = sock_recv_some, .data = sock_data, .close = sock_close
 
 LISTEN_AND_CONNECT(tcp)
@@ -260,19 +315,29 @@ LISTEN_AND_CONNECT(fallback)
 LISTEN_AND_CONNECT(unix)
 LISTEN_AND_CONNECT(rsocket)
 
-const struct transport over_tcp = { .name = "tcp", .can_connect = true, SOCKET_OPS(tcp) };
+const struct transport over_tcp = {
+	.name = "tcp", .can_connect = true, SOCKET_OPS(tcp, sock_send)
+};
 const struct transport over_sdp = {
-	.name = "sdp", .can_connect = true, SOCKET_OPS(sdp), .memory = sdp_memory
+	.name = "sdp", .can_connect = true, SOCKET_OPS(sdp, sock_send), .memory = sdp_memory
+};
+const struct transport over_tcp_zerocopy = {
+	.name = "tcp-zerocopy", SOCKET_OPS(tcp, sock_send_zerocopy)
+};
+const struct transport over_sdp_zerocopy = {
+	.name = "sdp-zerocopy", SOCKET_OPS(sdp, sock_send_zerocopy)
 };
 const struct transport over_fallback = {
-	.name = "fallback", .can_connect = true, SOCKET_OPS(fallback)
+	.name = "fallback", .can_connect = true, SOCKET_OPS(fallback, sock_send)
 };
-const struct transport over_unix = { .name = "unix", .can_connect = true, SOCKET_OPS(unix) };
+const struct transport over_unix = {
+	.name = "unix", .can_connect = true, SOCKET_OPS(unix, sock_send)
+};
 /* Librdmacm's service thread may wait for ever for an event that is not there,
  * when several connections have been accepted or other threads accept and close;
  * then no call of the program comes back that needs it.
  */
 const struct transport over_rsockets = {
 	.name = "rsockets", .can_connect = true, .one_by_one = true, .stays_open = true,
-	.idle_max = 200, SOCKET_OPS(rsocket)
+	.idle_max = 200, SOCKET_OPS(rsocket, sock_send)
 };

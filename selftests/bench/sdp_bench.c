@@ -47,7 +47,8 @@
 static const char usage[] =
 "Usage: sdp_bench --serve | --host ADDRESS [OPTION]...\n"
 "  --port N       first of the ports used (default: 9900)\n"
-"  --over LIST    of tcp,sdp,fallback,rsockets,verbs,verbs-write,verbs-read,unix\n"
+"  --over LIST    of tcp,sdp,fallback,rsockets,verbs,verbs-write,verbs-read,unix,\n"
+	"                 tcp-zerocopy,sdp-zerocopy (by MSG_ZEROCOPY)\n"
 "                 (default: tcp,sdp,rsockets,verbs)\n"
 "  --ping LIST    sizes of ping-pong, with k, m; none (default: 1,64,1k,64k)\n"
 "  --stream LIST  sizes of writes in a stream (default: 64k,1m)\n"
@@ -114,7 +115,7 @@ enum { PORT_CONTROL = 0, PORT_SERVE = 1, PORT_HOLD = 2, PORT_CLOSE = 3, PORTS = 
 
 static const struct transport *const transports[] = {
 	&over_tcp, &over_sdp, &over_fallback, &over_rsockets, &over_verbs,
-	&over_verbs_write, &over_verbs_read, &over_unix,
+	&over_verbs_write, &over_verbs_read, &over_unix, &over_tcp_zerocopy, &over_sdp_zerocopy,
 };
 
 enum { NTRANSPORTS = sizeof(transports) / sizeof(transports[0]) };

@@ -55,7 +55,11 @@
  *	EISCONN once connecting or listening.
  * SDP_ZCOPY (get, set): int, bytes.  A blocking send() of so many is offered to
  *	the peer to be read where it is, and a blocking recv() with room for so
- *	many read into, instead of being copied.  0: never, and what the peer
+ *	many read into, instead of being copied.  So is a send with MSG_ZEROCOPY
+ *	(or io_uring's SEND_ZC, or pages by sendfile() and splice()), whether it
+ *	blocks or not: it returns before the peer has read, the memory counts as
+ *	outstanding (SO_SNDBUF) until it has, and what it has not come for within
+ *	net.sdp.zcopy_wait is copied.  0: never, and what the peer
  *	offers is refused.  -1, the default: net.sdp.zcopy_thresh (65536).  At any
  *	time; accepted sockets have their listener's.  EINVAL for less than -1.
  */
@@ -148,7 +152,9 @@ struct sdp_info {
 	__u32	sdpi_qp_num;		/* own queue pair */
 	__u32	sdpi_peer_qp_num;
 	__u32	sdpi_inq;		/* bytes arrived and not read */
-	__u32	sdpi_outq;		/* bytes accepted and not yet acknowledged */
+	__u32	sdpi_outq;		/* bytes accepted and not yet acknowledged,
+					 * those lent by MSG_ZEROCOPY too
+					 */
 	__u64	sdpi_bytes_sent;	/* user bytes posted */
 	__u64	sdpi_bytes_received;	/* user bytes arrived */
 	__u64	sdpi_msgs_sent;		/* messages of all kinds */
