@@ -191,6 +191,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_LIST_HEAD(&conn->tx.loans);
 	INIT_LIST_HEAD(&conn->tx.takes);
 	INIT_LIST_HEAD(&conn->tx.asks);
+	__skb_queue_head_init(&conn->tx.notes);
 	for (i = 0; i < SDP_CTL_MSGS; i++) {
 		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;
 		conn->tx.ctl_msg[i].slots = 1;

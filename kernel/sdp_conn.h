@@ -193,6 +193,8 @@ struct sdp_conn {
 		bool lapsed;		/* a lease was refused: its rest goes first */
 		bool lease_check;	/* a check for leases will come */
 		u32 lent;		/* bytes of leases */
+		bool telling;		/* of one that is on no list any more, */
+		struct sk_buff_head notes; /* and of these behind it */
 		bool taking;		/* a reader is: others do not fetch */
 		bool gave_up;		/* he has a piece that is not read */
 		bool withdrawn;		/* what he offers goes by copy */

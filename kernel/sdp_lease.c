@@ -21,14 +21,15 @@
  *   - when it is free the worker returns the memory, and tells its owner whether
  *     it was copied in the end.
  *
- * Bytes of leases count as outstanding until then, so SO_SNDBUF bounds what a
- * program may have lent, and what is refused has room to be copied to.
+ * A program may have lent four times what SO_SNDBUF lets it have outstanding
+ * (SDP_TX_LENT).  What is refused of that is copied whether there is room or not.
  *
  * The owner is told through an skb, empty but for the ubuf_info that it carries:
  * that is how the kernel's own users are told, and io_uring takes it as the sign
  * that something was sent without a copy.  A call that copied has one as well,
  * and hangs it on the last lease, so that calls are told of in their order.
  */
+#include <linux/sched/mm.h>
 #include <linux/skbuff.h>
 #include <linux/uio.h>
 #include "sdp_lease.h"
@@ -38,7 +39,7 @@
 
 struct sk_buff *sdp_lease_note(struct ubuf_info *uarg)
 {
-	struct sk_buff *note = alloc_skb(0, GFP_KERNEL);
+	struct sk_buff *note = alloc_skb(0, GFP_KERNEL_ACCOUNT);
 
 	if (note)
 		skb_zcopy_set(note, uarg, NULL);
@@ -58,11 +59,14 @@ void sdp_lease_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 {
 	struct sdp_loan *last;
 
+	note->cb[0] = lent;
 	spin_lock_bh(&conn->tx.lock);
 	if (conn->tx.lent) {
 		last = list_last_entry(&conn->tx.loans, struct sdp_loan, node);
-		note->cb[0] = lent;
 		__skb_queue_tail(&last->notes, note);
+		note = NULL;
+	} else if (conn->tx.telling) {
+		__skb_queue_tail(&conn->tx.notes, note);
 		note = NULL;
 	}
 	spin_unlock_bh(&conn->tx.lock);
@@ -71,18 +75,19 @@ void sdp_lease_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 
 bool sdp_lease_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 {
-	u32 least = sdp_conn_zcopy(conn);
-
-	if (!least || iov_iter_count(iter) < least)
-		return false;
-	return iov_iter_is_bvec(iter) ? sdp_offer_can(conn) :
-					sdp_offer_pays(conn, iter);
+	if (!iov_iter_is_bvec(iter))
+		return sdp_offer_pays(conn, iter);
+	/* How much of it lies together is seen when it is held. */
+	return iov_iter_count(iter) >= sdp_conn_zcopy(conn);
 }
 
-bool sdp_lease_begin(struct sdp_conn *conn)
+bool sdp_lease_begin(struct sdp_conn *conn, size_t len)
 {
+	u32 least = sdp_conn_zcopy(conn);
 	bool may;
 
+	if (!least || len < least || !sdp_offer_can(conn))
+		return false;
 	spin_lock_bh(&conn->tx.lock);
 	may = sdp_mode_may_lend(&conn->tx.mode);
 	spin_unlock_bh(&conn->tx.lock);
@@ -101,6 +106,18 @@ static void sdp_lease_return(struct sdp_conn *conn, struct sdp_loan *loan)
 	sdp_lease_tell(note, lent);
 	while ((note = __skb_dequeue(&notes)))
 		sdp_lease_tell(note, note->cb[0]);
+}
+
+/* Who has copied since the last one was taken from the list. */
+static struct sk_buff *sdp_lease_told(struct sdp_conn *conn)
+{
+	struct sk_buff *note;
+
+	spin_lock_bh(&conn->tx.lock);
+	note = __skb_dequeue(&conn->tx.notes);
+	conn->tx.telling = note;
+	spin_unlock_bh(&conn->tx.lock);
+	return note;
 }
 
 ssize_t sdp_lease_more(struct sdp_conn *conn, struct page_frag *frag,
@@ -159,6 +176,20 @@ static struct sdp_loan *sdp_lease_refused(struct sdp_conn *conn)
 	return found;
 }
 
+/* On the account of who lent it, as what he copies himself; or on none. */
+static struct sdp_msg *sdp_lease_msg(struct sdp_conn *conn,
+				     struct page_frag *frag, u32 *room)
+{
+	struct mem_cgroup *old = set_active_memcg(READ_ONCE(conn->payer));
+	struct sdp_msg *msg;
+	u32 want = *room;
+
+	msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, want, GFP_KERNEL, room);
+	set_active_memcg(old);
+	return msg ?: sdp_msg_alloc(conn, frag, SDP_MID_DATA, want, GFP_KERNEL,
+				    room);
+}
+
 enum { SDP_LEASE_NAP = HZ / 50 + 1 };	/* when memory is short */
 
 /* Messages of what of it has not gone; all of it, or the connection is over. */
@@ -171,8 +202,7 @@ static void sdp_lease_copy(struct sdp_conn *conn, struct sdp_loan *loan,
 	while (skip < loan->span.bytes && !READ_ONCE(conn->tx.dead)) {
 		room = min_t(u32, loan->span.bytes - skip,
 			     READ_ONCE(conn->snd_max));
-		msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, room, GFP_KERNEL,
-				    &room);
+		msg = sdp_lease_msg(conn, frag, &room);
 		if (!msg) {
 			schedule_timeout_uninterruptible(SDP_LEASE_NAP);
 			continue;
@@ -215,6 +245,7 @@ static struct sdp_loan *sdp_lease_take(struct sdp_conn *conn)
 		WRITE_ONCE(conn->tx.lent, conn->tx.lent - loan->span.bytes);
 		conn->tx.lent_bytes += loan->moved;
 		sdp_count(conn->sn, SDP_CNT_LENT, loan->moved);
+		conn->tx.telling = true;
 	} else {
 		loan = NULL;
 	}
@@ -225,11 +256,14 @@ static struct sdp_loan *sdp_lease_take(struct sdp_conn *conn)
 void sdp_lease_settle(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan;
+	struct sk_buff *note;
 
 	if (READ_ONCE(conn->tx.lapsed))
 		sdp_lease_copy_all(conn);
 	while ((loan = sdp_lease_take(conn)))
 		sdp_lease_return(conn, loan);
+	while ((note = sdp_lease_told(conn)))
+		sdp_lease_tell(note, note->cb[0]);
 	/* What waited for it goes, or who waits for room is told. */
 	sdp_tx_run(conn);
 }

@@ -41,23 +41,25 @@ void sdp_lease_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 			    bool lent);
 
 /**
- * sdp_lease_pays() - is what is to be sent long enough, and can it be lent?
- * @conn: the connection
+ * sdp_lease_begin() - a call would like to: is it worth trying?
+ * @conn: the connection; the caller has the socket lock
+ * @len: bytes that it sends
+ *
+ * Context: process.
+ * Return: false if they are few, or cannot be lent; and for a while after offers
+ * that were of no use.
+ */
+bool sdp_lease_begin(struct sdp_conn *conn, size_t len);
+
+/**
+ * sdp_lease_pays() - is what is next long enough?
+ * @conn: the connection; sdp_lease_begin() said yes
  * @iter: what is to be sent; pages (ITER_BVEC) only if they may be referred to
  *
  * Context: process.
  * Return: true if so.
  */
 bool sdp_lease_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
-
-/**
- * sdp_lease_begin() - a call would like to: is it worth trying?
- * @conn: the connection; the caller has the socket lock
- *
- * Context: process.
- * Return: false for a while after offers that were of no use.
- */
-bool sdp_lease_begin(struct sdp_conn *conn);
 
 /**
  * sdp_lease_more() - lend what comes next of the stream
@@ -70,8 +72,8 @@ bool sdp_lease_begin(struct sdp_conn *conn);
  * is copied, without the caller.
  *
  * Context: process; sleeps.
- * Return: bytes, from 1; -EAGAIN without room; another error if it has to be
- * copied.
+ * Return: bytes, from 1; -EAGAIN without room; -EMSGSIZE if so little of it is in
+ * one piece that it is better copied, another error if all has to be.
  */
 ssize_t sdp_lease_more(struct sdp_conn *conn, struct page_frag *frag,
 		       struct iov_iter *iter, struct ubuf_info *uarg);

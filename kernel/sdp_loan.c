@@ -36,7 +36,7 @@ struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 		return ERR_PTR(err);
 	}
 	/* What could be pinned of it may be too little to be worth it. */
-	err = loan->span.bytes <= PAGE_SIZE ? -EFAULT :
+	err = loan->span.bytes <= PAGE_SIZE ? -EMSGSIZE :
 					      conn->xp->lend(conn, &loan->span);
 	if (err) {
 		sdp_loan_return(conn, loan);

@@ -136,10 +136,9 @@ enum { SDP_SOCK_CANCEL = 20 * HZ, SDP_SOCK_KILLED = 5 * HZ };
 static int sdp_sock_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 			       wait_queue_entry_t *wait, long *timeo)
 {
-	u32 patience = msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
 	long nap, left;
 
-	nap = READ_ONCE(conn->tx.lent_at) + patience - jiffies;
+	nap = READ_ONCE(conn->tx.lent_at) + sdp_tx_patience(conn) - jiffies;
 	nap = min(nap, *timeo);
 	if (nap <= 0)
 		return *timeo ? -ETIME : -EAGAIN;
@@ -258,7 +257,8 @@ static ssize_t sdp_sock_send_some(struct sock *sk, struct sdp_conn *conn,
 				   zc->uarg);
 		if (n > 0 || n == -EAGAIN)
 			return n;
-		zc->lease = false;	/* what cannot be lent is copied */
+		/* What cannot be lent is copied; a short piece, alone. */
+		zc->lease = n == -EMSGSIZE;
 	}
 	n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
 			   flags & MSG_OOB, sk->sk_allocation);
@@ -282,8 +282,7 @@ static int sdp_sock_send(struct sock *sk, struct sdp_sk *ssk,
 	ssize_t n = 0;
 	int err = 0;
 
-	zc->lease = unlikely(stays) && sdp_lease_pays(conn, &msg->msg_iter) &&
-		    sdp_lease_begin(conn);
+	zc->lease = unlikely(stays) && sdp_lease_begin(conn, len);
 	sdp_sock_limits(sk, conn);
 	sdp_tx_set_delay(conn, delay);
 	if (!len && sdp_sock_cannot_send(sk, conn))
@@ -347,7 +346,10 @@ static int sdp_sock_send_notified(struct sock *sk, struct sdp_sk *ssk,
 	note = sdp_lease_note(zc.uarg);
 	if (note) {
 		n = sdp_sock_send(sk, ssk, conn, msg, flags, &zc);
-		sdp_lease_tell_in_turn(conn, note, !zc.copied);
+		if (n > 0)
+			sdp_lease_tell_in_turn(conn, note, !zc.copied);
+		else
+			sdp_lease_tell(note, true);
 	}
 	if (msg->msg_ubuf)
 		;	/* it is its owner's, who keeps it */

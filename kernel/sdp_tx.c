@@ -48,8 +48,10 @@ static void sdp_tx_begins(struct sdp_conn *conn)
 	if (conn->tx.outstanding)
 		return;
 	conn->tx.progress = jiffies;
+	/* A check that was to come before stays. */
 	if (unlikely(conn->tx.user_timeout && !conn->tx.dead))
-		sdp_conn_check_later(conn, conn->tx.user_timeout);
+		sdp_conn_check_later(conn, conn->tx.lease_check ? 0 :
+						   conn->tx.user_timeout);
 }
 
 /* Count it as outstanding; false if the connection is gone, and so is it. */
@@ -105,12 +107,6 @@ static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
 		sdp_msg_free(conn, msg);
 	else
 		list_add_tail(&msg->node, &conn->tx.queue);
-}
-
-/* Jiffies that the peer has to begin with what is lent to it. */
-static unsigned long sdp_tx_patience(const struct sdp_conn *conn)
-{
-	return msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
 }
 
 /* Are there reasons for a check besides the peer's silence? */
@@ -582,7 +578,8 @@ static bool sdp_tx_may_follow(const struct sdp_conn *conn,
 		return sdp_src_may_copy(src);
 	if (sdp_tx_needs_pipeline(conn, msg))
 		return sdp_src_may_change(src, SDP_MODE_PIPELINED);
-	return sdp_src_may_offer(src) && sdp_mode_has_advert(&conn->tx.mode);
+	return sdp_src_may_offer(src) && sdp_mode_has_advert(&conn->tx.mode) &&
+	       src->out.n < READ_ONCE(conn->sn->zcopy_adverts);
 }
 
 /* What it offers is the peer's to read from now on. */
@@ -889,15 +886,18 @@ static unsigned long sdp_tx_check_leases(struct sdp_conn *conn,
 					 unsigned long now)
 {
 	struct sdp_src *src = &conn->tx.mode.src;
-	unsigned long patience = max(sdp_tx_patience(conn), 1UL);
+	/* Also one that waits for a credit, which the peer may never give. */
+	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
+				      sdp_src_may_cancel(src));
+	unsigned long patience = sdp_tx_patience(conn);
 	unsigned long due = conn->tx.lent_at +
-			    (src->cancel ? SDP_TX_CANCEL : patience);
+			    (cancel ? SDP_TX_CANCEL : patience);
 	struct sdp_loan *loan;
 
 	/* When it is answered others are out, perhaps. */
 	if (time_before(now, due))
 		return min(due - now, patience);
-	if (src->cancel)
+	if (cancel)
 		return 0;
 	if (sdp_src_may_cancel(src)) {
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
@@ -1143,6 +1143,8 @@ static void sdp_tx_written(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->loan->state = SDP_LOAN_BACK;
 	msg->loan->moved = msg->bytes;
 	conn->tx.lent_at = jiffies;
+	if (msg->loan->lease)
+		sdp_mode_lent(&conn->tx.mode, true);
 	list_add_tail(&msg->node, &conn->tx.back);
 }
 

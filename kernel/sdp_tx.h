@@ -159,6 +159,29 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
 }
 
 /**
+ * sdp_tx_patience() - how long the peer has to begin with what is lent to it
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: jiffies, from 1; less than TCP_USER_TIMEOUT, as a reader who is slow is
+ * no reason to end the connection.
+ */
+static inline unsigned long sdp_tx_patience(const struct sdp_conn *conn)
+{
+	unsigned long wait = msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
+	u32 timeout = READ_ONCE(conn->tx.user_timeout);
+
+	if (timeout)
+		wait = min_t(unsigned long, wait, timeout / 2);
+	return max(wait, 1UL);
+}
+
+/* Of what counts as outstanding, so much may be lent beyond calls: it is not our
+ * memory, and one piece may be as long as all that is.
+ */
+enum { SDP_TX_LENT = 4 };
+
+/**
  * sdp_tx_space() - bytes that a caller may still queue
  * @conn: the connection
  *
@@ -167,11 +190,12 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
  */
 static inline u32 sdp_tx_space(const struct sdp_conn *conn)
 {
-	u32 used = READ_ONCE(conn->tx.outstanding) + READ_ONCE(conn->tx.lent);
+	u32 used = READ_ONCE(conn->tx.outstanding);
 	u32 limit = sdp_tx_limit(conn);
 
 	/* What somebody sends without copying is on its way before. */
-	if (unlikely(READ_ONCE(conn->tx.lending)))
+	if (unlikely(READ_ONCE(conn->tx.lending) ||
+		     READ_ONCE(conn->tx.lent) / SDP_TX_LENT >= limit))
 		return 0;
 	return used < limit ? limit - used : 0;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/tcp.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/utsname.h>
@@ -146,7 +147,7 @@ TEST(lease_among_others)
  * The peer does not come for it: it is copied, and free, before anybody reads;
  * what was sent behind it still comes behind it.
  */
-TEST(lease_runs_out)
+static void runs_out(int user_timeout)
 {
 	enum { HALF = PIECE / 2 };
 	char *buf = pattern(3 * HALF, 0);
@@ -156,6 +157,7 @@ TEST(lease_runs_out)
 
 	lessor_to_full(&p);
 	sysctl("zcopy_wait", 20);
+	OK(set_int(p.c, IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout));
 	EQ(HALF, send(p.c, buf, HALF, MSG_ZEROCOPY));
 	EQ(HALF, send(p.c, buf + HALF, HALF, MSG_ZEROCOPY));
 	EQ(10, send(p.c, buf + 2 * HALF, 10, 0));
@@ -169,6 +171,13 @@ TEST(lease_runs_out)
 	recv_pattern(p.s, 2 * HALF + 10, 1, 0);
 	while (told < 2)
 		told += notified(p.c, told, NULL);
+}
+
+TEST(lease_runs_out)
+{
+	runs_out(0);
+	/* That much later is not soon enough. */
+	runs_out(60000);
 }
 
 /* The same to a peer that wants everything by copy. */
@@ -300,7 +309,8 @@ TEST(lease_room)
 			recv_pattern(p.s, some, 1, got);
 			got += some;
 		}
-		await(p.c, POLLOUT);
+		/* POLLERR is there already: somebody is told. */
+		EVENTUALLY(POLLOUT, poll_one(p.c, POLLOUT, 0) & POLLOUT);
 	}
 	/* In the first go it has to stop before that. */
 	CHECK(got > 0);
@@ -342,6 +352,71 @@ TEST(lease_to_who_waits)
 		CHECK(count("bytes_written") - written >= PIECE);
 }
 
+/* Of many pieces those that are long are lent. */
+TEST(lease_of_pieces)
+{
+	unsigned long long lent = count("bytes_lent");
+	char *buf = pattern(2 * LONG, 0);
+	struct iovec v[4] = {
+		{ buf, 40 },
+		{ buf + 40, 300000 },
+		{ buf + 300040, 1000 },
+		{ buf + 301040, 200000 },
+	};
+	struct msghdr msg = { .msg_iov = v, .msg_iovlen = 4 };
+	struct task t = { .run = task_drain };
+	struct pair p;
+	ssize_t n;
+
+	lessor(&p);
+	t.fd = p.s;
+	task_start(&t);
+	n = OK(sendmsg(p.c, &msg, MSG_ZEROCOPY));
+	EQ(501040, n);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(n, task_join(&t));
+	EQ(1, notified(p.c, 0, NULL));
+	/* A message takes what it has room for, of the next piece too. */
+	if (on_sdp())
+		CHECK(count("bytes_lent") - lent > 400000);
+}
+
+/* Who is told that there is no room may ask for ever. */
+TEST(lease_asked_for_in_vain)
+{
+	enum { TIMES = 2000 };
+	char *buf = pattern(16 * LONG, 0);
+	unsigned int calls = 0, told = 0;
+	long long sent = 0;
+	struct pair p;
+	int i;
+
+	lessor_to_full(&p);
+	nonblock(p.c, true);
+	for (i = 0; i < TIMES;) {
+		ssize_t n = send(p.c, buf + sent % LONG, LONG, MSG_ZEROCOPY);
+
+		if (n > 0) {
+			sent += n;
+			calls++;
+			CHECK(sent < 16 * LONG);
+			continue;
+		}
+		EQ(-1, n);
+		EQ(EAGAIN, errno);
+		i++;
+	}
+	close(p.s);
+	while (told < calls) {
+		ssize_t n = recv(p.c, buf, 1, MSG_ERRQUEUE);
+
+		if (n >= 0)
+			break;
+		EQ(EAGAIN, errno);
+		usleep(1000);
+	}
+}
+
 /* An urgent byte is not held up by its being between two. */
 TEST(lease_and_urgent)
 {
@@ -374,6 +449,7 @@ static bool splices_pages(void)
 TEST(lease_of_a_file)
 {
 	unsigned long long lent = count("bytes_lent");
+	enum { PAGES = 128 * 1024 };	/* that are lent, or that it has room for */
 	struct task t = { .run = task_drain };
 	int file = OK(memfd_create("lease", 0));
 	char *buf = pattern(LONG, 0);
@@ -382,9 +458,9 @@ TEST(lease_of_a_file)
 
 	lessor(&p);
 	EQ(LONG, write(file, buf, LONG));
-	EQ(262144, sendfile(p.c, file, &off, 262144));
+	EQ(PAGES, sendfile(p.c, file, &off, PAGES));
 	OK(ftruncate(file, 0));
-	recv_pattern(p.s, 262144, 1, 0);
+	recv_pattern(p.s, PAGES, 1, 0);
 	EQ(LONG, pwrite(file, buf, LONG, 0));
 	t.fd = p.s;
 	task_start(&t);
@@ -394,7 +470,7 @@ TEST(lease_of_a_file)
 	OK(shutdown(p.c, SHUT_WR));
 	EQ(LONG, task_join(&t));
 	if (on_sdp())
-		EVENTUALLY(splices_pages() ? lent + 262144 + LONG : lent,
+		EVENTUALLY(splices_pages() ? lent + PAGES + LONG : lent,
 			   count("bytes_lent"));
 	close(file);
 }

@@ -57,8 +57,8 @@
  *	the peer to be read where it is, and a blocking recv() with room for so
  *	many read into, instead of being copied.  So is a send with MSG_ZEROCOPY
  *	(or io_uring's SEND_ZC, or pages by sendfile() and splice()), whether it
- *	blocks or not: it returns before the peer has read, the memory counts as
- *	outstanding (SO_SNDBUF) until it has, and what it has not come for within
+ *	blocks or not: it returns before the peer has read, four times SO_SNDBUF
+ *	may be lent so, and what the peer has not come for within
  *	net.sdp.zcopy_wait is copied.  0: never, and what the peer
  *	offers is refused.  -1, the default: net.sdp.zcopy_thresh (65536).  At any
  *	time; accepted sockets have their listener's.  EINVAL for less than -1.
