@@ -18,8 +18,9 @@
  *
  * Context: process; sleeps.
  * Return: the loan, QUEUED and on no list, with what could be pinned; or ERR_PTR:
- * -EMSGSIZE if that is a page or less, -EFAULT if it is nothing, -EINVAL if it is not memory of a process,
- * -ENOBUFS if too much is pinned already, -ENOMEM, or the transport's error.
+ * -EMSGSIZE if that is a page or less, -EFAULT if it is nothing, -EINVAL if it is
+ * not memory of a process, -ENOBUFS if too much is pinned already, -ENOMEM, or the
+ * transport's error.
  */
 struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 			       const struct iov_iter *iter, u32 bytes);

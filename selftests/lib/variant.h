@@ -124,6 +124,9 @@ char *pattern(size_t len, size_t off);
  */
 unsigned int notified_(int fd, unsigned int next, bool *copied);
 #define notified(...)	CALL(notified_(__VA_ARGS__))
+/* The same of any calls, as TCP may tell of some before others; from @first on. */
+unsigned int notified_any_(int fd, unsigned int *first, bool *copied);
+#define notified_any(...) CALL(notified_any_(__VA_ARGS__))
 
 /* Reset by the peer, as seen by this end. */
 int expect_reset_(int fd);
