@@ -127,10 +127,8 @@ static int sdp_sock_wait_memory(struct sock *sk, long *timeo)
 	return 0;
 }
 
-/* How long a peer may take to answer a cancel: it has its reads to finish, and
- * may be slow; less if the caller is being killed.
- */
-enum { SDP_SOCK_CANCEL = 20 * HZ, SDP_SOCK_KILLED = 5 * HZ };
+/* The same as SDP_TX_CANCEL, if the caller is being killed. */
+enum { SDP_SOCK_KILLED = 5 * HZ };
 
 /* Sleep while memory is lent.  0: look again; or why it is to be taken back. */
 static int sdp_sock_sleep_lent(struct sock *sk, struct sdp_conn *conn,
@@ -161,7 +159,7 @@ static void sdp_sock_sleep_cancelled(struct sock *sk, struct sdp_conn *conn,
 				     unsigned long since)
 {
 	unsigned long limit = fatal_signal_pending(current) ? SDP_SOCK_KILLED :
-							      SDP_SOCK_CANCEL;
+							      SDP_TX_CANCEL;
 
 	if (time_after(jiffies, since + limit) && !READ_ONCE(conn->tx.err))
 		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");

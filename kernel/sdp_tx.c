@@ -39,7 +39,6 @@ enum {
 	SDP_TX_BURST		= 8,		/* unsignalled messages in a row */
 	SDP_TX_BURST_BYTES	= 64 * 1024,
 	SDP_TX_STARVED		= 10 * HZ,	/* without credits, then ask */
-	SDP_TX_CANCEL		= 20 * HZ,	/* for the peer's answer to one */
 };
 
 /* What was sent before has arrived: the time for more begins now. */

@@ -176,6 +176,11 @@ static inline unsigned long sdp_tx_patience(const struct sdp_conn *conn)
 	return max(wait, 1UL);
 }
 
+/* How long a peer may take to answer a cancel: it has its reads to finish, and
+ * may be slow.
+ */
+enum { SDP_TX_CANCEL = 20 * HZ };
+
 /* Of what counts as outstanding, so much may be lent beyond calls: it is not our
  * memory, and one piece may be as long as all that is.
  */

@@ -51,6 +51,20 @@ def lessor(t, wait=5000, **hello):
     return c, s
 
 
+def two_out(t, part):
+    """Three calls lent, two of them offered and so much of the first read: and the
+    first offer."""
+    c, s = lessor(t, max_adverts=2)
+    for seed in (2, 3, 4):
+        lends(t, s, 70000, seed)
+    first = wants(c, sdp.SRC_AVAIL, 70000)
+    wants(c, sdp.SRC_AVAIL, 70000)
+    if part:
+        assert c.qp.read(first.va, first.rkey, part) == pattern(part, 2)
+        c.send(sdp.RDMA_RD_COMPL, size=part)
+    return c, s, first
+
+
 @case(ipv=(4, 6), accept=1)
 def leases(t):
     """Each call returns at once; what it sent is offered in turn, with what was
@@ -88,21 +102,11 @@ def leases(t):
 def lease_refused(t, part):
     """SendSm: the rest comes by copy, before what is queued behind; that is offered
     as if nothing had been."""
-    c, s = lessor(t, max_adverts=2)
-    for seed in (2, 3, 4):
-        lends(t, s, 70000, seed)
+    c, s, first = two_out(t, part)
     t.sent(s, 100, 5)
-    first = wants(c, sdp.SRC_AVAIL, 70000)
-    wants(c, sdp.SRC_AVAIL, 70000)
     t.quiet(c)
-    got = b''
-    if part:
-        got = c.qp.read(first.va, first.rkey, part)
-        c.send(sdp.RDMA_RD_COMPL, size=part)
     c.send(sdp.SEND_SM)
-    rest = (pattern(70000, 2) + pattern(70000, 3))[len(got):]
-    assert got == pattern(70000, 2)[:part]
-    comes(c, rest)
+    comes(c, (pattern(70000, 2) + pattern(70000, 3))[part:])
     # In time: a notification that nobody has fetched swallows those behind it.
     told(t, s, 1, 2, True)
     assert c.take_offer(wants(c, sdp.SRC_AVAIL, 70000), 0) == pattern(70000, 4)
@@ -148,18 +152,10 @@ def lease_written(t):
 def lease_crossed(t, part):
     """A valid SinkAvail takes what is offered back (4.5): it is copied, and what is
     queued behind it is offered."""
-    c, s = lessor(t, max_adverts=2)
-    for seed in (2, 3, 4):
-        lends(t, s, 70000, seed)
-    first = wants(c, sdp.SRC_AVAIL, 70000)
-    wants(c, sdp.SRC_AVAIL, 70000)
-    got = b''
-    if part:
-        got = c.qp.read(first.va, first.rkey, part)
-        c.send(sdp.RDMA_RD_COMPL, size=part)
+    c, s, _ = two_out(t, part)
     room = c.ask(SIZE, 0)
     comes(c, (pattern(70000, 2) + pattern(70000, 3))[part:])
-    assert got == pattern(70000, 2)[:part] and not any(room)
+    assert not any(room)
     told(t, s, 1, 2, True)
     assert c.take_offer(wants(c, sdp.SRC_AVAIL, 70000), 0) == pattern(70000, 4)
     told(t, s, 3, 3, False)
