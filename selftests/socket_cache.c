@@ -42,8 +42,9 @@ static bool by_sdp(int l, const union addr *a)
 	EQ(sdp, transport(s) == SDP_TRANSPORT_IB);
 	send_text(c, "there");
 	recv_text(s, "there");
-	close(c);
+	/* So that the listener's port is in TIME_WAIT, always. */
 	close(s);
+	close(c);
 	return sdp;
 }
 

@@ -134,6 +134,7 @@ int tcp_listener_(union addr *a)
 	int l = tcp_sock();
 
 	here(a, 0);
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
 	OK(bind_to(l, a));
 	OK(listen(l, 64));
 	OK(name_of(l, a));
@@ -145,6 +146,7 @@ int mixed_listener_(union addr *a)
 	int l = sock();
 
 	here(a, 0);
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
 	OK(set_int(l, SOL_SDP, SDP_FALLBACK, 1));
 	OK(bind_to(l, a));
 	OK(listen(l, 4));
