@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_MAX = 1 << 20 };	/* bytes of one send */
+enum { BENCH_MAX = 16 << 20 };	/* bytes of one send */
 
 struct transport {
 	const char *name;

@@ -3,8 +3,10 @@
 # bench.sh two|one [OPTION...] [-- OPTION...]: run sdp_bench in the rig, from h1 to
 # h2 or from h1 to itself.  Options go to the client; for those behind "--" there
 # is another run, with another server.  Two are for this script: --set NAME=VALUE
-# sets net.sdp.NAME on both hosts from that run on, and --as NAME is what sdp is
-# called in the figures of that run.  On one host perftest's ib_send_lat -e
+# sets net.sdp.NAME on both hosts from that run on, and --as NAME is what sdp, or
+# sdp-zerocopy where that is measured alone, is called in the figures of that run.
+# --pieces SIZE makes one of what each step of lending costs instead: a stream of writes
+# of SIZE, by ftrace's profile of functions.  On one host perftest's ib_send_lat -e
 # is measured too: there its clock, the guest's cycle counter, counts instructions.
 set -uo pipefail
 where=$1
@@ -32,12 +34,14 @@ set_both() {
 
 # OPTION...
 session() {
-	local word last='' as=sdp client=()
+	local word last='' as='' over_one='sdp' client=()
 
 	for word; do
 		case $last in
 		--set)	set_both "$word" ;;
 		--as)	as=$word ;;
+		--over)	[ "$word" != sdp-zerocopy ] || over_one=$word
+			client+=("$word") ;;
 		*)	case $word in --set | --as) ;; *) client+=("$word") ;; esac ;;
 		esac
 		last=$word
@@ -48,9 +52,41 @@ session() {
 		sleep 0.1
 	done
 	"$bench" --host "$address" --over $over "${client[@]}" |
-		sed "s/^\(@\t[a-z]*\t[0-9]*\t\)sdp\t/\1$as\t/" || status=1
+		sed "s/^\(@\t[a-z]*\t[0-9]*\t\)$over_one\t/\1${as:-$over_one}\t/" || status=1
 	on $server pkill -x sdp_bench
 	wait
+}
+
+# What is done for each piece that is lent: function, and what it is.
+steps="sdp_span_pin=pin sdp_ib_lend=map,_choose_key sdp_qp_post_send=register,_post_SrcAvail
+sdp_qp_post_invalidate=post_invalidation sdp_ib_unlend=unmap sdp_span_unpin=unpin"
+
+# SIZE NS OPTION...: the stream, and the profile
+pieces() {
+	local size=$1 ns=$2 tracing=/sys/kernel/tracing step
+
+	shift 2
+	mountpoint -q $tracing || mount -t tracefs tracefs $tracing
+	for step in $steps; do
+		echo "${step%%=*}"
+	done > $tracing/set_ftrace_filter || { status=1; return; }
+	echo 1 > $tracing/function_profile_enabled || { status=1; return; }
+	session --stream "$size" --ping none --over sdp "$@" > /dev/null
+	echo 0 > $tracing/function_profile_enabled
+	for step in $steps; do
+		# Function Hit Time us Avg us: of some units there is no space between.
+		awk -v f="${step%%=*}" -v what="${step#*=}" -v ns="$ns" -v size="$size" -v OFS='\t' '
+			$1 == f { n = $2; t = $3; seen = 1 }
+			END {
+				if (!seen || !n) { print f ": not in the profile" > "/dev/stderr"; exit 1 }
+				gsub(/_/, " ", what)
+				k = t / n / ns
+				unit = "thousand instructions each time"
+				print what ", " size ": " k " " unit " (" n " times)"
+				print "@", "piece", size * 1024, what, unit, k
+			}' $tracing/trace_stat/function0 || status=1
+	done
+	echo > $tracing/set_ftrace_filter
 }
 
 # SIZE NS COUNT: one line of perftest's, turned into thousand instructions of NS ns
@@ -72,6 +108,14 @@ perftest() {
 	wait
 }
 
+run_options() {
+	if [ "${options[0]:-}" = --pieces ]; then
+		pieces "${options[1]}" "$ns" "${options[@]:2}"
+	else
+		session "${options[@]}"
+	fi
+}
+
 ns='' divide=1 options=() last=''
 for word; do
 	case $last in
@@ -80,13 +124,13 @@ for word; do
 	esac
 	last=$word
 	if [ "$word" = -- ]; then
-		session "${options[@]}"
+		run_options
 		options=()
 	else
 		options+=("$word")
 	fi
 done
-session "${options[@]}"
+run_options
 if [ "$where" = one ] && [ -n "$ns" ]; then
 	for size in 1 64 1024 65536; do
 		perftest $size "$ns" $((1000 / divide))

@@ -30,12 +30,13 @@
 #include "bench.h"
 
 enum {
+	VERBS_MAX = 1 << 20,	/* bytes of one message; what is longer goes in several */
 	SLOTS = 16,		/* messages that the peer may have under way */
 	SPARE = 4,		/* receives for empty messages */
 	SQ = 64 + SLOTS,	/* and the reads */
 	SIGNAL_EACH = 8,
 	INLINE_MAX = 64,
-	IN_BYTES = (SLOTS + SPARE + 1) * BENCH_MAX,
+	IN_BYTES = (SLOTS + SPARE + 1) * VERBS_MAX,
 };
 
 enum way { BY_SEND, BY_WRITE, BY_READ };
@@ -71,15 +72,15 @@ enum { OF_SENDS, OF_RECEIVES };
 static char *place(const struct verbs *v, int slot)
 {
 	if (v->way == BY_READ)
-		return v->in + (size_t)(SLOTS + SPARE) * BENCH_MAX + (size_t)slot * INLINE_MAX;
-	return v->in + (size_t)slot * BENCH_MAX;
+		return v->in + (size_t)(SLOTS + SPARE) * VERBS_MAX + (size_t)slot * INLINE_MAX;
+	return v->in + (size_t)slot * VERBS_MAX;
 }
 
 static void post_recv(struct verbs *v, int slot)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)place(v, slot), .lkey = v->in_mr->lkey,
-		.length = v->way == BY_READ ? INLINE_MAX : BENCH_MAX,
+		.length = v->way == BY_READ ? INLINE_MAX : VERBS_MAX,
 	};
 	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
 
@@ -110,12 +111,12 @@ static void *verbs_new(struct rdma_cm_id *id, enum way way)
 	attr.recv_cq = v->cq[OF_RECEIVES];
 	if (rdma_create_qp(id, NULL, &attr))
 		die("verbs: queue pair: %s", strerror(errno));
-	v->out = aligned_alloc(4096, BENCH_MAX);
+	v->out = aligned_alloc(4096, VERBS_MAX);
 	v->in = aligned_alloc(4096, IN_BYTES);
 	if (!v->out || !v->in)
 		die("verbs: no memory");
-	memset(v->out, 1, BENCH_MAX);
-	v->out_mr = ibv_reg_mr(id->pd, v->out, BENCH_MAX,
+	memset(v->out, 1, VERBS_MAX);
+	v->out_mr = ibv_reg_mr(id->pd, v->out, VERBS_MAX,
 			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	v->in_mr = ibv_reg_mr(id->pd, v->in, IN_BYTES,
 			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -258,7 +259,7 @@ static void post_send(struct verbs *v, size_t size)
 	if (size && v->way == BY_WRITE) {
 		wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
 		wr.wr.rdma.remote_addr = be64toh(v->there.in) +
-			(uint64_t)(v->written++ % SLOTS) * BENCH_MAX;
+			(uint64_t)(v->written++ % SLOTS) * VERBS_MAX;
 		wr.wr.rdma.rkey = be32toh(v->there.in_key);
 	} else if (size && v->way == BY_READ) {
 		sge.addr = (uintptr_t)&told;
@@ -282,7 +283,7 @@ static uint32_t post_read(struct verbs *v)
 {
 	int slot = (v->first_read + v->nread + v->reading) % SLOTS;
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)v->in + (size_t)slot * BENCH_MAX, .lkey = v->in_mr->lkey,
+		.addr = (uintptr_t)v->in + (size_t)slot * VERBS_MAX, .lkey = v->in_mr->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ,
@@ -311,7 +312,7 @@ static long arrival(struct verbs *v, bool wait)
 	v->credits += ntohl(wc.imm_data);
 	v->last = place(v, wc.wr_id);
 	if (size && v->way == BY_WRITE)
-		v->last = v->in + (size_t)(v->filled++ % SLOTS) * BENCH_MAX;
+		v->last = v->in + (size_t)(v->filled++ % SLOTS) * VERBS_MAX;
 	else if (size && v->way == BY_READ)
 		size = post_read(v);
 	post_recv(v, wc.wr_id);
@@ -324,13 +325,20 @@ static void verbs_send(void *conn, const void *data, size_t size)
 {
 	struct verbs *v = conn;
 
-	while (!v->credits)	/* only an empty message can come here */
-		if (arrival(v, true) < 0)
-			die("verbs: the other side has gone");
-	if (data)
-		memcpy(v->out, data, size);
-	v->credits--;
-	post_send(v, size);
+	while (size) {
+		size_t n = size < VERBS_MAX ? size : VERBS_MAX;
+
+		while (!v->credits)	/* only an empty message can come here */
+			if (arrival(v, true) < 0)
+				die("verbs: the other side has gone");
+		if (data) {
+			memcpy(v->out, data, n);
+			data = (const char *)data + n;
+		}
+		v->credits--;
+		post_send(v, n);
+		size -= n;
+	}
 }
 
 /* The messages that have come are read, all at a time; the oldest is returned. */
@@ -352,7 +360,7 @@ static size_t recv_by_read(struct verbs *v)
 	slot = v->first_read;
 	v->first_read = (slot + 1) % SLOTS;
 	v->nread--;
-	v->last = v->in + (size_t)slot * BENCH_MAX;
+	v->last = v->in + (size_t)slot * VERBS_MAX;
 	return v->read[slot];
 }
 

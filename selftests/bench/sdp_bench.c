@@ -578,7 +578,8 @@ static void calibrate(struct job *j, int t, void *c)
 {
 	bool bytes = shapes[j->shape].bytes;
 	double each, ms = opt.ms;
-	uint64_t count, least = bytes ? 16 * (uint64_t)j->size : j->shape == RATE ? 64 :
+	uint64_t count, least = bytes ? (j->size > 1 << 20 ? 4 : 16) * (uint64_t)j->size :
+			j->shape == RATE ? 64 :
 			j->shape == PARALLEL ? 2 * AT_ONCE : 20;
 
 	j->count[t] = least;
