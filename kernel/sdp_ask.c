@@ -30,7 +30,7 @@ bool sdp_ask_begin(struct sdp_conn *conn)
 		return false;
 	spin_lock_bh(&conn->tx.lock);
 	mine = !conn->tx.dead && !conn->tx.err && !conn->tx.taking &&
-	       sdp_mode_may_ask(&conn->tx.mode, sdp_tx_unread(conn));
+	       sdp_mode_may_ask(&conn->tx.mode, sdp_conn_unread(conn));
 	if (mine)
 		conn->tx.taking = true;
 	spin_unlock_bh(&conn->tx.lock);
@@ -87,8 +87,7 @@ void sdp_ask_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 	if (!loan || loan->state != SDP_LOAN_OUT)
 		return;
 	loan->moved = told->bytes;
-	loan->state = SDP_LOAN_BACK;
-	list_add_tail(&loan->op.node, &conn->tx.back);
+	sdp_loan_comes_back(conn, loan);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
 	sdp_mode_asked(&conn->tx.mode, told->bytes);
 	conn->tx.filled_bytes += told->bytes;

@@ -137,6 +137,7 @@ static void sdp_msg_init(struct sdp_msg *msg, u8 op, u8 slots)
 	msg->more = false;
 	msg->full = false;
 	msg->urgent = false;
+	msg->ends = false;
 	msg->signalled = false;
 	msg->mapped = false;
 	msg->buf = NULL;
@@ -193,6 +194,7 @@ struct sdp_loan *sdp_loan_alloc(u8 op, u8 slots)
 	loan->lease = false;
 	loan->rest = false;
 	loan->copied = false;
+	loan->ended = false;
 	loan->note = NULL;
 	__skb_queue_head_init(&loan->notes);
 	loan->moved = 0;

@@ -37,6 +37,8 @@ struct sdp_buf {
 	bool mapped;
 	bool posted;		/* the transport has it */
 	bool fetched;		/* by RDMA Read; not one of the ring */
+	bool ended;		/* what came has had our device forget a key: */
+	u32 key;		/* this one */
 	u32 size;		/* bytes, header too */
 	u32 off;		/* of the payload not yet read */
 	u32 left;		/* its bytes */
@@ -71,11 +73,12 @@ struct sdp_msg {
 	bool more;		/* the same call will send more right away */
 	bool full;		/* nothing can be put behind it any more */
 	bool urgent;		/* so is its last byte */
+	bool ends;		/* the peer's device forgets @rkey when it comes */
 	bool signalled;
 	bool mapped;		/* for the device; only when posted */
 	struct sdp_buf *buf;	/* to read into, with its size; or */
 	struct sdp_loan *loan;	/* to read into, to write, offer or take back */
-	u32 rkey;		/* to read from or write to, when posted */
+	u32 rkey;		/* to read from, write to or end, when posted */
 	u64 va;
 	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* of control messages */
 };
@@ -99,6 +102,7 @@ struct sdp_loan {
 	bool lease;
 	bool rest;		/* refused, and to be copied; tx.lock */
 	bool copied;		/* and so it was */
+	bool ended;		/* the peer has had its key forgotten; tx.lock */
 	struct sk_buff *note;	/* tells who lent it; NULL: nobody wants to know */
 	struct sk_buff_head notes; /* and who sent behind it, and copied */
 	u32 moved;		/* bytes that are where they are to go */

@@ -100,7 +100,7 @@ enum sdp_ctl {
 
 enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
 
-/* What sdp_tx_sent() found, to be acted upon without the lock. */
+/* What sdp_sent() found, to be acted upon without the lock. */
 enum sdp_tx_done {
 	SDP_TX_DONE_FIN		= 0x01,
 	SDP_TX_DONE_SPACE	= 0x02,
@@ -187,6 +187,7 @@ struct sdp_conn {
 		bool reg_owed;		/* of what is sent: it goes before reads */
 		bool may_read;		/* what the peer offers, and */
 		bool may_lend;		/* let it read: what both devices can */
+		bool may_end;		/* and have its keys forgotten */
 		bool hold_reads;	/* inline bytes go before, to the reader */
 		unsigned long lent_at;	/* jiffies: posted, or heard of, last */
 		bool lending;		/* a caller is: others do not send */
@@ -408,6 +409,23 @@ static inline u32 sdp_conn_zcopy(const struct sdp_conn *conn)
 	int own = READ_ONCE(conn->zcopy);
 
 	return own < 0 ? READ_ONCE(conn->sn->zcopy_thresh) : own;
+}
+
+/**
+ * sdp_conn_unread() - does anything of the stream wait for the reader?
+ * @conn: the connection, tx.lock held
+ *
+ * Context: process or softirq.
+ * Return: true if it does, is being fetched for him, or was heard just now.
+ */
+static inline bool sdp_conn_unread(struct sdp_conn *conn)
+{
+	bool unread;
+
+	spin_lock(&conn->rx.lock);
+	unread = conn->rx.inq || conn->rx.fetched || conn->rx.coming;
+	spin_unlock(&conn->rx.lock);
+	return unread;
 }
 
 /* The calls up; process or softirq context, no spinlock held. */

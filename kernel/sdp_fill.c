@@ -48,7 +48,7 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 	s64 room;
 
 	room = sdp_fill_room(conn, &waits);
-	if (room < sdp_tx_write_least(conn))
+	if (room < sdp_loan_write_least(conn))
 		return waits ? 0 : -ENOBUFS;
 	loan = sdp_loan_make(conn, SDP_OP_WRITE, DMA_TO_DEVICE, iter,
 			     min_t(s64, bytes, room));

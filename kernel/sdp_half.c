@@ -199,6 +199,11 @@ void sdp_src_told_written(struct sdp_src *src)
 		pop(&src->held);
 }
 
+const struct sdp_advert *sdp_src_ends(const struct sdp_src *src)
+{
+	return src->owe_wr ? NULL : oldest(&src->held);
+}
+
 bool sdp_src_owes_cancel_ack(const struct sdp_src *src)
 {
 	return src->owe_ack && !src->owe_wr;
@@ -563,6 +568,13 @@ u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
 	if (!snk->held.n || (advert->moving && advert->moved < SDP_HALF_TELL))
 		return 0;
 	return advert->moved;
+}
+
+const struct sdp_advert *sdp_snk_ends(const struct sdp_snk *snk)
+{
+	const struct sdp_advert *advert = oldest(&snk->held);
+
+	return advert->left || advert->moving ? NULL : advert;
 }
 
 void sdp_snk_told_read(struct sdp_snk *snk)

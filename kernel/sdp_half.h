@@ -224,6 +224,15 @@ u32 sdp_src_owes_written(const struct sdp_src *src, u32 least, bool more);
 void sdp_src_told_written(struct sdp_src *src);
 
 /**
+ * sdp_src_ends() - which SinkAvail does the RdmaWrCompl end that is due?
+ * @src: the half; sdp_src_owes_written() is not 0
+ *
+ * Context: the caller's lock; pure.
+ * Return: the oldest; NULL if a SinkAvailCancel has taken it.
+ */
+const struct sdp_advert *sdp_src_ends(const struct sdp_src *src);
+
+/**
  * sdp_src_owes_cancel_ack() - is a SinkCancelAck to be posted?
  * @src: the half
  *
@@ -363,6 +372,15 @@ void sdp_snk_read(struct sdp_snk *snk, u32 bytes);
  * Return: its Len in bytes, 0 if none is.
  */
 u32 sdp_snk_owes_compl(const struct sdp_snk *snk);
+
+/**
+ * sdp_snk_ends() - which SrcAvail does the RdmaRdCompl end that is due?
+ * @snk: the half; sdp_snk_owes_compl() is not 0
+ *
+ * Context: the caller's lock; pure.
+ * Return: the oldest, if all of it is read; or else NULL.
+ */
+const struct sdp_advert *sdp_snk_ends(const struct sdp_snk *snk);
 
 /**
  * sdp_snk_told_read() - it was posted

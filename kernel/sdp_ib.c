@@ -232,6 +232,15 @@ static int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 	return sdp_rx_start(ib->conn, ib->qp.rq_size);
 }
 
+/* What our device can do for the peer. */
+static u8 sdp_ib_caps(const struct sdp_ib *ib)
+{
+	bool can = ib->dev->mrs.pages &&
+		   READ_ONCE(ib->conn->sn->zcopy_invalidate);
+
+	return can ? SDP_CAP_INVALIDATE : 0;
+}
+
 static void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 {
 	const struct sdp_wire_hello *peer = &ib->peer;
@@ -243,6 +252,7 @@ static void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	/* Who begins with many did not make them for us, and keeps them. */
 	conn->tx.keeps = peer->bufs > SDP_SIZE_FEW;
 	ib->lends = sdp_wire_takes_offers(peer);
+	conn->tx.may_end = peer->cap & sdp_ib_caps(ib);
 	spin_unlock_bh(&conn->tx.lock);
 	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
 }
@@ -458,6 +468,7 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		ib->told_bufs = err;
 	}
 	hello.bufs = ib->told_bufs;
+	hello.cap = sdp_ib_caps(ib);
 	sdp_ib_ip_to_wire(&conn->local.ip, hello.src_ip);
 	sdp_ib_ip_to_wire(&conn->remote.ip, hello.dst_ip);
 	sdp_wire_put_hello(data, &hello);
@@ -702,6 +713,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	if (err)
 		return err;
 	ack.bufs = bufs;
+	ack.cap = sdp_ib_caps(ib);
 	sdp_wire_put_hello_ack(data, &ack);
 	rep.qp_num = ib->qp.qp->qp_num;
 	rep.starting_psn = ib->psn;
@@ -1094,6 +1106,7 @@ const struct sdp_xport sdp_ib_xport = {
 	.unmap		= sdp_ib_unmap,
 	.lend		= sdp_ib_lend,
 	.unlend		= sdp_ib_unlend,
+	.ended		= sdp_ib_ended,
 	.unmap_msg	= sdp_ib_unmap_msg,
 	.info		= sdp_ib_info,
 	.release	= sdp_ib_release,

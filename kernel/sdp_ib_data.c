@@ -9,6 +9,7 @@
 #include "sdp_conn.h"
 #include "sdp_ib_data.h"
 #include "sdp_rx.h"
+#include "sdp_sent.h"
 #include "sdp_tx.h"
 
 enum {
@@ -33,6 +34,9 @@ static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (ib_dma_mapping_error(device, msg->dma))
 		return -ENOMEM;
 	msg->mapped = true;
+	if (msg->ends)
+		return sdp_qp_post_end(&ib->qp, msg->rkey, msg->dma, msg->bytes,
+				       msg, msg->signalled ? IB_SEND_SIGNALED : 0);
 	/* A peer that sleeps until it is solicited is to hear of urgent data. */
 	return sdp_qp_post_send(&ib->qp, span ? span->mr : NULL,
 				span ? sdp_ib_access(span) : 0, msg->dma,
@@ -145,6 +149,9 @@ int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 				ib_dma_sync_single_for_cpu(ib->dev->ib,
 							   buf->dma, bytes,
 							   DMA_FROM_DEVICE);
+				buf->ended = wc[i].wc_flags &
+					     IB_WC_WITH_INVALIDATE;
+				buf->key = wc[i].ex.invalidate_rkey;
 			}
 			sdp_rx_arrived(conn, buf, bytes, wc[i].status);
 		}
@@ -166,7 +173,7 @@ void sdp_ib_poll_send(struct sdp_conn *conn)
 
 			if (wc[i].status == IB_WC_SUCCESS)
 				sdp_ib_completed(conn, msg);
-			sdp_tx_sent(conn, msg, sdp_ib_wc_errno(wc[i].status));
+			sdp_sent(conn, msg, sdp_ib_wc_errno(wc[i].status));
 		}
 	} while (n == SDP_IB_POLL);
 }
@@ -208,6 +215,13 @@ void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 	lockdep_assert_held(&conn->rx.lock);
 	ib_dma_unmap_page(ib->dev->ib, buf->dma, buf->size, DMA_FROM_DEVICE);
 	buf->mapped = false;
+}
+
+void sdp_ib_ended(struct sdp_conn *conn, struct sdp_span *span)
+{
+	struct sdp_mr *mr = span->mr;
+
+	mr->valid = false;
 }
 
 int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span)

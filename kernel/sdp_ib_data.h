@@ -49,6 +49,7 @@ struct sdp_ib {
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg);
 int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span);
 void sdp_ib_unlend(struct sdp_conn *conn, struct sdp_span *span);
+void sdp_ib_ended(struct sdp_conn *conn, struct sdp_span *span);
 void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg);
 int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf);
 int sdp_ib_poll_recv(struct sdp_conn *conn, int budget);

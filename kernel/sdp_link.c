@@ -8,6 +8,7 @@
  * report each for data, room, end of stream, and error.
  */
 #include <net/ipv6.h>
+#include "sdp_clock.h"
 #include "sdp_fetch.h"
 #include "sdp_link.h"
 #include "sdp_ring.h"
@@ -158,7 +159,7 @@ void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 	user = msecs_to_jiffies(user);
 	if (idle != READ_ONCE(conn->tx.keep_idle) ||
 	    user != READ_ONCE(conn->tx.user_timeout))
-		sdp_tx_set_alive(conn, idle, user);
+		sdp_clock_set(conn, idle, user);
 }
 
 void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)

@@ -122,6 +122,51 @@ u8 sdp_link_delay(const struct sock *sk, int flags);
 void sdp_link_cut(struct sdp_sk *ssk, bool orderly);
 
 /**
+ * sdp_link_is_eof() - will nothing more be received?
+ * @sk: its socket
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if so; what has arrived may be unread yet.
+ */
+static inline bool sdp_link_is_eof(const struct sock *sk,
+				   const struct sdp_conn *conn)
+{
+	return sk->sk_shutdown & RCV_SHUTDOWN ||
+	       test_bit(SDP_CONN_EOF, &conn->flags) ||
+	       READ_ONCE(conn->tx.err);
+}
+
+/**
+ * sdp_link_cannot_send() - is sending an error?
+ * @sk: its socket
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool sdp_link_cannot_send(const struct sock *sk,
+					const struct sdp_conn *conn)
+{
+	return sk->sk_err || sk->sk_shutdown & SEND_SHUTDOWN ||
+	       READ_ONCE(conn->tx.err);
+}
+
+/**
+ * sdp_link_sync_limits() - what the user has set by SO_SNDBUF and SO_RCVBUF
+ * @sk: locked
+ * @conn: the connection
+ *
+ * Context: process.
+ */
+static inline void sdp_link_sync_limits(const struct sock *sk,
+					struct sdp_conn *conn)
+{
+	if (unlikely(sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK)))
+		sdp_link_set_limits(sk, conn);
+}
+
+/**
  * sdp_link_put_port() - give back a port that connect() chose
  * @sk: locked
  * @ssk: ours

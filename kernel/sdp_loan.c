@@ -80,3 +80,27 @@ size_t sdp_loan_reap(struct sdp_conn *conn, struct list_head *loans)
 		sdp_loan_return(conn, loan);
 	return bytes;
 }
+
+static bool sdp_loan_end_in(struct sdp_conn *conn, struct list_head *loans,
+			    u32 key)
+{
+	struct sdp_loan *loan;
+
+	list_for_each_entry(loan, loans, node) {
+		if (loan->state != SDP_LOAN_OUT || loan->span.key != key ||
+		    loan->op.op != SDP_OP_TAKE_BACK)
+			continue;
+		conn->xp->ended(conn, &loan->span);
+		loan->ended = true;
+		sdp_count(conn->sn, SDP_CNT_KEYS_ENDED, 1);
+		return true;
+	}
+	return false;
+}
+
+bool sdp_loan_end_key(struct sdp_conn *conn, u32 key)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	return sdp_loan_end_in(conn, &conn->tx.loans, key) ||
+	       sdp_loan_end_in(conn, &conn->tx.asks, key);
+}

@@ -44,4 +44,80 @@ void sdp_loan_return(struct sdp_conn *conn, struct sdp_loan *loan);
  */
 size_t sdp_loan_reap(struct sdp_conn *conn, struct list_head *loans);
 
+/**
+ * sdp_loan_fill_avail() - it is the peer's from now on
+ * @loan: what a SrcAvail or SinkAvail is about to name; tx.lock held
+ * @hdr: the message's; length, key and address are filled in
+ *
+ * Context: process or softirq.
+ */
+static inline void sdp_loan_fill_avail(struct sdp_loan *loan,
+				       struct sdp_wire_msg *hdr)
+{
+	hdr->ext.avail.len = loan->span.bytes;
+	hdr->ext.avail.rkey = loan->span.key;
+	hdr->ext.avail.va = loan->span.va;
+	loan->state = SDP_LOAN_OUT;
+	loan->msg = NULL;
+}
+
+/**
+ * sdp_loan_comes_back() - the peer has done with it
+ * @conn: the connection, tx.lock held
+ * @loan: OUT until now
+ *
+ * Its key is to lead nowhere before it is free, if it does not already: the peer may
+ * have seen to that by Send-with-Invalidate.  tx.done is the caller's.
+ *
+ * Context: process or softirq.
+ */
+static inline void sdp_loan_comes_back(struct sdp_conn *conn,
+				       struct sdp_loan *loan)
+{
+	if (loan->ended) {
+		loan->state = SDP_LOAN_FREE;
+		return;
+	}
+	loan->state = SDP_LOAN_BACK;
+	list_add_tail(&loan->op.node, &conn->tx.back);
+}
+
+/**
+ * sdp_loan_end_key() - the peer has had our device forget a key
+ * @conn: the connection, tx.lock held
+ * @key: which
+ *
+ * Context: process or softirq.
+ * Return: false if the peer has not been lent anything under that key.
+ */
+bool sdp_loan_end_key(struct sdp_conn *conn, u32 key);
+
+/**
+ * sdp_loan_lapse() - a lease goes by copy; nothing else of the stream meanwhile
+ * @conn: the connection, tx.lock held
+ * @loan: the lease
+ *
+ * Copying is the worker's, who is told by tx.done.
+ *
+ * Context: process or softirq.
+ */
+static inline void sdp_loan_lapse(struct sdp_conn *conn, struct sdp_loan *loan)
+{
+	loan->rest = true;
+	conn->tx.lapsed = true;
+	conn->tx.done |= SDP_TX_DONE_LOAN;
+}
+
+/**
+ * sdp_loan_write_least() - room in a SinkAvail that is worth writing to
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes; more than a message brings, and more than a page.
+ */
+static inline u32 sdp_loan_write_least(const struct sdp_conn *conn)
+{
+	return max_t(u32, READ_ONCE(conn->snd_max), PAGE_SIZE) + 1;
+}
+
 #endif

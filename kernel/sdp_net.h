@@ -57,6 +57,7 @@
 	X(ASKS,		"asks",		"SinkAvail messages posted") \
 	X(ASKS_CANCELLED, "asks_cancelled", "SinkAvailCancel messages posted") \
 	X(FILLED,	"bytes_filled",	"user bytes that the peer wrote to the reader") \
+	X(KEYS_ENDED,	"keys_ended",	"keys of what is lent that the peer had forgotten") \
 	X(PROTO_ERRORS,	"proto_errors",	"connections ended because the peer broke the protocol") \
 	X(RESETS,	"resets",	"connections reset by the peer or lost") \
 	X(ABORTS,	"aborts",	"connections reset by this side") \
@@ -117,6 +118,8 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	  "pieces of a send() that are offered at a time, if the peer lets us") \
 	X(zcopy_write,	1, 0, 1, \
 	  "1: a reader who waits has the peer write into his buffer") \
+	X(zcopy_invalidate, 1, 0, 1, \
+	  "1: keys of what is lent are ended by Send-with-Invalidate, if the peer can") \
 	X(zcopy_wait,	250, 1, 60000, \
 	  "ms without progress until what is offered goes by copy instead") \
 	X(zcopy_pinned,	262144, 0, 1073741824, \

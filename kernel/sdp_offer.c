@@ -169,12 +169,6 @@ bool sdp_offer_is_out(struct sdp_conn *conn)
 	return !list_empty_careful(&conn->tx.loans);
 }
 
-static void sdp_offer_back(struct sdp_conn *conn, struct sdp_loan *loan)
-{
-	loan->state = SDP_LOAN_BACK;
-	list_add_tail(&loan->op.node, &conn->tx.back);
-}
-
 void sdp_offer_cancel(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->tx.lock);
@@ -214,7 +208,7 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 		bytes = 0;
 		if (!done && !(told->news & SDP_HALF_WITHDRAWN))
 			break;
-		sdp_offer_back(conn, loan);
+		sdp_loan_comes_back(conn, loan);
 		if (done)
 			done--;
 		if (!loan->lease)

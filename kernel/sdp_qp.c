@@ -120,6 +120,26 @@ int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
 	return ib_post_send(qp->qp, &reg.wr, NULL);
 }
 
+int sdp_qp_post_end(struct sdp_qp *qp, u32 rkey, u64 dma, u32 bytes,
+		    void *cookie, int send_flags)
+{
+	struct ib_sge sge = {
+		.addr	= dma,
+		.length	= bytes,
+		.lkey	= qp->dev->pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.wr_id		= (uintptr_t)cookie,
+		.sg_list	= &sge,
+		.num_sge	= 1,
+		.opcode		= IB_WR_SEND_WITH_INV,
+		.send_flags	= send_flags,
+		.ex.invalidate_rkey = rkey,
+	};
+
+	return ib_post_send(qp->qp, &wr, NULL);
+}
+
 int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 		     const struct sdp_qp_remote *from, void *cookie)
 {

@@ -71,6 +71,21 @@ void sdp_qp_destroy(struct sdp_qp *qp);
 int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
 		     u32 bytes, void *cookie, int send_flags);
 
+/**
+ * sdp_qp_post_end() - post one message that has the peer's device forget a key
+ * @qp: in RTS
+ * @rkey: which; the peer must have said that it may be sent such (1.2)
+ * @dma: mapped address of the message
+ * @bytes: its length
+ * @cookie: comes back in the completion's wr_id
+ * @send_flags: as for sdp_qp_post_send()
+ *
+ * Context: any but hard interrupt; the caller's lock orders the messages.
+ * Return: 0 or a negative errno.
+ */
+int sdp_qp_post_end(struct sdp_qp *qp, u32 rkey, u64 dma, u32 bytes,
+		    void *cookie, int send_flags);
+
 /* The memory of a peer, by its advert. */
 struct sdp_qp_remote {
 	u64 va;

@@ -18,6 +18,7 @@
 #include "sdp_ask.h"
 #include "sdp_fetch.h"
 #include "sdp_lease.h"
+#include "sdp_loan.h"
 #include "sdp_offer.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
@@ -96,12 +97,16 @@ static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
 }
 
 /* Account the message and ask what it means. */
-static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_wire_msg *msg)
+static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
+			const struct sdp_wire_msg *msg)
 {
 	int heard;
 
 	spin_lock_bh(&conn->tx.lock);
 	heard = sdp_flow_heard(&conn->tx.flow, msg);
+	/* The device has done it by now: this is to know of it, or to object. */
+	if (unlikely(buf->ended) && !sdp_loan_end_key(conn, buf->key))
+		heard = -EPROTO;
 	if (!heard && unlikely(conn->rx.shrink && conn->rx.shrink_told) &&
 	    sdp_flow_acked(&conn->tx.flow, conn->rx.shrink_mseq))
 		sdp_ring_shrink(conn);
@@ -182,7 +187,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		sdp_count(conn->sn, SDP_CNT_SRC_AVAIL, 1);
 	if (msg.mid == SDP_MID_SINK_AVAIL)
 		sdp_count(conn->sn, SDP_CNT_SINK_AVAIL, 1);
-	heard = sdp_rx_heard(conn, &msg);
+	heard = sdp_rx_heard(conn, buf, &msg);
 	if (heard < 0) {
 		conn->rx.fail = heard;
 		return;

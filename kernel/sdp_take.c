@@ -48,7 +48,7 @@ static bool sdp_take_is_next(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->tx.lock);
 	return !conn->tx.dead && !conn->tx.hold_reads &&
-	       sdp_snk_may_read(&conn->tx.mode.snk) && !sdp_tx_unread(conn);
+	       sdp_snk_may_read(&conn->tx.mode.snk) && !sdp_conn_unread(conn);
 }
 
 bool sdp_take_begin(struct sdp_conn *conn)

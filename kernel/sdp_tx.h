@@ -57,35 +57,6 @@ void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
 void sdp_tx_withdraw(struct sdp_conn *conn);
 
 /**
- * sdp_tx_write_least() - room in a SinkAvail that is worth writing to
- * @conn: the connection
- *
- * Context: any.
- * Return: bytes; more than a message brings, and more than a page.
- */
-static inline u32 sdp_tx_write_least(const struct sdp_conn *conn)
-{
-	return max_t(u32, READ_ONCE(conn->snd_max), PAGE_SIZE) + 1;
-}
-
-/**
- * sdp_tx_unread() - does anything of the stream wait for the reader?
- * @conn: the connection, tx.lock held
- *
- * Context: process or softirq.
- * Return: true if it does, is being fetched for him, or was heard just now.
- */
-static inline bool sdp_tx_unread(struct sdp_conn *conn)
-{
-	bool unread;
-
-	spin_lock(&conn->rx.lock);
-	unread = conn->rx.inq || conn->rx.fetched || conn->rx.coming;
-	spin_unlock(&conn->rx.lock);
-	return unread;
-}
-
-/**
  * sdp_tx_take_tail() - take back the last message that is not posted yet
  * @conn: the connection; the caller has the socket lock
  * @frag: where the caller cuts messages from
@@ -120,20 +91,6 @@ void sdp_tx_run(struct sdp_conn *conn);
 void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay);
 
 /**
- * sdp_tx_set_alive() - when to ask whether the peer is there, and to give up
- * @conn: the connection
- * @keep_idle: jiffies without a message until a keepalive is sent; 0: never
- * @user_timeout: jiffies that what was sent may remain under way or queued
- *	without any progress; 0: for ever
- *
- * A keepalive that is not answered, or a user timeout, ends the connection by
- * ETIMEDOUT.
- *
- * Context: process or softirq, no spinlock of the connection held.
- */
-void sdp_tx_set_alive(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout);
-
-/**
  * sdp_tx_reap() - sdp_tx_run(), and look at completions that nobody waits for
  * @conn: the connection
  *
@@ -157,29 +114,6 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
 
 	return sdp_mem_is_over() ? min_t(u32, limit, SDP_TX_LEAST) : limit;
 }
-
-/**
- * sdp_tx_patience() - how long the peer has to begin with what is lent to it
- * @conn: the connection
- *
- * Context: any.
- * Return: jiffies, from 1; less than TCP_USER_TIMEOUT, as a reader who is slow is
- * no reason to end the connection.
- */
-static inline unsigned long sdp_tx_patience(const struct sdp_conn *conn)
-{
-	unsigned long wait = msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
-	u32 timeout = READ_ONCE(conn->tx.user_timeout);
-
-	if (timeout)
-		wait = min_t(unsigned long, wait, timeout / 2);
-	return max(wait, 1UL);
-}
-
-/* How long a peer may take to answer a cancel: it has its reads to finish, and
- * may be slow.
- */
-enum { SDP_TX_CANCEL = 20 * HZ };
 
 /* Of what counts as outstanding, so much may be lent beyond calls: it is not our
  * memory, and one piece may be as long as all that is.
@@ -225,17 +159,6 @@ static inline bool sdp_tx_writable(const struct sdp_conn *conn)
  * Return: true if there is room already, and nothing was asked for.
  */
 bool sdp_tx_want_space(struct sdp_conn *conn);
-
-/**
- * sdp_tx_sent() - a signalled send completed, and all before it
- * @conn: the connection; tx.lock held
- * @msg: the message
- * @status: 0, or a negative errno: the queue pair is in error.  -ETIMEDOUT if
- *	the peer's device did not answer
- *
- * Context: process or softirq; called by the transport's poll_send().
- */
-void sdp_tx_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status);
 
 /**
  * sdp_tx_may_take() - is it still the memory for what is read next?

@@ -267,6 +267,7 @@ void sdp_wire_put_hello_ack(void *to, const struct sdp_wire_hello *ack)
 
 	put_hello_bsdh(&bsdh, SDP_MID_HELLO_ACK, ack->bufs, SDP_LEN_HELLO_ACK);
 	hah.version = ack->version;
+	hah.cap = ack->cap & SDP_CAP_INVALIDATE;
 	hah.max_adverts = max_adverts_byte(ack->max_adverts);
 	hah.act_rcvsz = cpu_to_be32(ack->rcvsz);
 
@@ -293,6 +294,7 @@ enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
 	memset(ack, 0, sizeof(*ack));
 	ack->bufs = be16_to_cpu(bsdh.bufs);
 	ack->version = hah.version;
+	ack->cap = hah.cap & SDP_CAP_INVALIDATE;
 	ack->max_adverts = hah.max_adverts ? hah.max_adverts : 1;
 	ack->rcvsz = be32_to_cpu(hah.act_rcvsz);
 

@@ -46,9 +46,9 @@ enum sdp_flags {
 	SDP_FLAG_REQ_PIPE	= 0x04,	/* the sink would like pipelined mode */
 };
 
-/* Hello capabilities, 1.2. */
+/* Capabilities, 1.2; in a HelloAck the first alone (1.3). */
 enum sdp_hello_cap {
-	SDP_CAP_INVALIDATE		= 0x1,
+	SDP_CAP_INVALIDATE		= 0x1,	/* may be sent Send-with-Invalidate */
 	SDP_CAP_EXTENDED_MAXADVERTS	= 0x2,
 };
 
@@ -94,7 +94,7 @@ static_assert(sizeof(struct sdp_wire_hh) == 76);
 
 struct sdp_wire_hah {
 	u8	version;
-	u8	reserved1;
+	u8	cap;			/* in bits 3:0; others leave it 0 */
 	u8	reserved2;
 	u8	max_adverts;
 	__be32	act_rcvsz;
@@ -163,7 +163,7 @@ struct sdp_wire_hello {
 	u16	bufs;		/* receive buffers posted by its sender */
 	u8	version;
 	u8	ipv;		/* 4 or 6; Hello only */
-	u8	cap;		/* enum sdp_hello_cap; Hello only */
+	u8	cap;		/* enum sdp_hello_cap */
 	u16	max_adverts;	/* 16 bits with EXTENDED_MAXADVERTS */
 	u32	des_rcvsz;	/* bytes with BSDH; Hello only */
 	u32	rcvsz;		/* LocalRcvSz or ActRcvSz, bytes with BSDH */

@@ -2,7 +2,7 @@
 /*
  * What a transport is: a table.  The protocol above never asks which it has.
  *
- * A transport calls down into the movers (sdp_rx_arrived(), sdp_tx_sent()) and
+ * A transport calls down into the movers (sdp_rx_arrived(), sdp_sent()) and
  * raises events with sdp_conn_event(); it reaches the socket layer only by
  * struct sdp_xport_upper, which it was given when it was initialised.
  */
@@ -51,7 +51,7 @@ struct sdp_xport {
 	 * Returns how many, at most @budget.
 	 */
 	int (*poll_recv)(struct sdp_conn *conn, int budget);
-	/* Hand completions to sdp_tx_sent(), with 0, -ETIMEDOUT where the
+	/* Hand completions to sdp_sent(), with 0, -ETIMEDOUT where the
 	 * peer's device did not answer, or another errno; under conn->tx.lock.
 	 */
 	void (*poll_send)(struct sdp_conn *conn);
@@ -76,6 +76,9 @@ struct sdp_xport {
 	 * all of the connection.  Process context; sleeps; also when it is dead.
 	 */
 	void (*unlend)(struct sdp_conn *conn, struct sdp_span *span);
+
+	/* The peer has had our device forget its key: under tx.lock. */
+	void (*ended)(struct sdp_conn *conn, struct sdp_span *span);
 
 	/* A posted message comes back: under tx.lock. */
 	void (*unmap_msg)(struct sdp_conn *conn, struct sdp_msg *msg);

@@ -39,6 +39,7 @@ MARK_PORT, MARK = 9, b'the capture ends here'
 FULL = 16384 - 16
 START = 4096
 ADVERTS = 8             # MaxAdverts of both sides
+INVALIDATE = 1                  # the Cap of both sides
 
 # (bytes up, bytes down, end).  Sizes around a packet, a message, and more than
 # the credits of a new connection can carry.
@@ -245,7 +246,8 @@ def record(directory):
     for host in 'h1', 'h2':
         # A clock that keeps the order of events on several processors.
         on(host, f'echo 16384 >{TRACE}/buffer_size_kb; echo counter >{TRACE}/trace_clock; '
-                 f'echo 1 >{TRACE}/events/sdp/enable')
+                 f'echo 1 >{TRACE}/events/sdp/enable; '
+                 'sysctl -qw net.sdp.zcopy_wait=60000')      # who is late is waited for
     errors = open(f'{directory}/tcpdump', 'w+')
     dump = subprocess.Popen(
         ['tcpdump', '-i', os.environ.get('SDP_NETDEV', 'eth0'), '-B', '65536', '-s', '9600', '-U',
@@ -380,7 +382,7 @@ def hello_wanted(e, n, client_id):
     ipv = CONNECTIONS[n][0]
     return {
         'mid': sdp.HELLO, 'flags': 0, 'bufs': e.trace['h1'].bufs[client_id], 'len': 92,
-        'mseq': 0, 'ack': 0, 'majv': 2, 'minv': 2, 'ipv': ipv, 'cap': 0,
+        'mseq': 0, 'ack': 0, 'majv': 2, 'minv': 2, 'ipv': ipv, 'cap': INVALIDATE,
         'maxadverts': ADVERTS,
         'desremrcvsz': FULL + 16, 'localrcvsz': START, 'localport': one['name'][1],
         'src_ip': sdp.address_to_hello(one['name'][0]),
@@ -409,9 +411,10 @@ def check_hello(e):
             wrong.append(f'connection {n}: reserved bytes of the Hello are not 0')
         if c.service_id != 0x10000 + PORT:
             wrong.append(f'connection {n}: service id {c.service_id:#x}')
-        ack = (*c.ack.head(), c.ack.version, c.ack.max_adverts, c.ack.rcvsz)
-        must = (sdp.HELLO_ACK, 0, e.trace['h2'].bufs[two], 196, 0, 0, 0x22, ADVERTS, START)
-        if ack != must or any((c.ack.reserved1, c.ack.reserved2, *c.ack.reserved3)):
+        ack = (*c.ack.head(), c.ack.version, c.ack.reserved1, c.ack.max_adverts, c.ack.rcvsz)
+        must = (sdp.HELLO_ACK, 0, e.trace['h2'].bufs[two], 196, 0, 0, 0x22, INVALIDATE, ADVERTS,
+                START)
+        if ack != must or any((c.ack.reserved2, *c.ack.reserved3)):
             wrong.append(f'connection {n}: HelloAck {ack}, must be {must}')
         # An orderly end and an abort both end in this; who asks may differ.
         if c.cm[:3] != ['REQ', 'REP', 'RTU'] or not {'DREQ', 'DREP'} <= set(c.cm[3:]):
@@ -498,6 +501,30 @@ def check_buffers(e):
     return wrong
 
 
+def keys_ended(what, back, offers, rooms, half):
+    """Whose RdmaRdCompl or RdmaWrCompl says that all is done of an advert has its key
+    forgotten, and nobody else."""
+    wrong, want = [], {}
+    left = [[m.rkey, m.size - len(m.payload)] for m in offers]
+    for m in back.messages:
+        if m.mid == sdp.RDMA_RD_COMPL and left:
+            left[0][1] -= m.size
+            if not left[0][1]:
+                want[m.mseq] = left.pop(0)[0]
+    told = {m.mseq for m in back.messages if m.mid == sdp.RDMA_RD_COMPL}
+    got = {n: key for n, key in back.ended.items() if n in told}
+    # What a SinkAvail takes back of the offers is told of in part.
+    if got != want and not rooms:
+        wrong.append(f'connection {what}: keys ended by {got}, must be {want}')
+    if set(half.ended.values()) - {m.rkey for m in rooms} - \
+            {m.rkey for m in back.messages if m.mid == sdp.SRC_AVAIL}:
+        wrong.append(f'connection {what}: {half.ended} ended keys of nobody')
+    writes = [m.mseq for m in half.messages if m.mid == sdp.RDMA_WR_COMPL]
+    if any(n not in half.ended for n in writes):
+        wrong.append(f'connection {what}: RdmaWrCompl {writes}, ended {half.ended}')
+    return wrong
+
+
 def check_zero_copy(e):
     """Where nothing is copied the wire has it so: what is offered is read, no more,
     and told; what is asked for is written, inside, and told."""
@@ -507,18 +534,22 @@ def check_zero_copy(e):
         offers = [m for m in half.messages if m.mid == sdp.SRC_AVAIL]
         told = [m.size for m in back.messages if m.mid == sdp.RDMA_RD_COMPL]
         read = sum(r[3] for m in offers for r in half.reads_of(m))
-        rooms = {m.rkey: m for m in back.messages if m.mid == sdp.SINK_AVAIL}
+        rooms = [m for m in back.messages if m.mid == sdp.SINK_AVAIL]
+        # Nothing beside what was offered.
+        if read != sum(r[3] for r in back.reads):
+            wrong.append(f'connection {what}: {read} bytes read of offers, of {back.reads}')
         # A SinkAvail that crosses them takes offers back.
         if read != sum(told) or \
                 not rooms and read != sum(m.size - len(m.payload) for m in offers):
             wrong.append(f'connection {what}: {read} bytes read, told {told}, of {offers}')
         written = [m.size for m in half.messages if m.mid == sdp.RDMA_WR_COMPL]
         for va, rkey, data in half.writes:
-            m = rooms.get(rkey)
-            if not m or va < m.va or va + len(data) > m.va + m.size:
-                wrong.append(f'connection {what}: {len(data)} bytes written beside {m}')
+            if not any(m.rkey == rkey and m.va <= va and va + len(data) <= m.va + m.size
+                       for m in rooms):
+                wrong.append(f'connection {what}: {len(data)} bytes written beside {rooms}')
         if sum(len(w[2]) for w in half.writes) != sum(written):
             wrong.append(f'connection {what}: {len(half.writes)} writes, told {written}')
+        wrong += keys_ended(what, back, offers, rooms, half)
         # Each request is in the trace of who asked for it.
         for name, trace, where, requests in (
                 ('write', e.trace[host], ident, [(len(w[2]), w[1]) for w in half.writes]),
@@ -607,7 +638,7 @@ def check_tshark_messages(e):
         wrong += lists_equal(what, [rows[f][2] for f in half.frames],
                              e.trace[host].posted.get(ident, []), 'tshark', 'posted')
     starts = {f for f, (opcode, _, bsdh, _) in rows.items()
-              if bsdh and opcode in (sdp.SEND_FIRST, sdp.SEND_ONLY)}
+              if bsdh and opcode in sdp.SENDS_BEGIN}
     if starts - mine:
         wrong.append(f'SDP to tshark, unknown to us: frames {sorted(starts - mine)}')
     return wrong

@@ -310,10 +310,12 @@ static void sdp_snk__reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
 	sdp_snk_read(&snk, 400);
 	sdp_snk_read(&snk, 500);
-	/* Of the oldest, then of the next. */
+	/* Of the oldest, then of the next: each is its end. */
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1000);
+	KUNIT_EXPECT_EQ(test, sdp_snk_ends(&snk)->mseq, 1);
 	sdp_snk_told_read(&snk);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 500);
+	KUNIT_EXPECT_EQ(test, sdp_snk_ends(&snk)->mseq, 2);
 	NO(sdp_snk_may_offer(&snk, false));
 	sdp_snk_told_read(&snk);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
@@ -337,6 +339,7 @@ static void sdp_snk__tells(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
 	sdp_snk_read(&snk, 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), SDP_HALF_TELL);
+	YES(!sdp_snk_ends(&snk));
 	sdp_snk_told_read(&snk);
 	sdp_snk_read(&snk, 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1);
@@ -606,6 +609,7 @@ static void sdp_src__owes_written(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, true), 0);
 	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 101, true), 900);
 	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, false), 900);
+	YES(sdp_src_ends(&src) == sdp_src_may_write(&src));
 	/* Data goes behind it. */
 	NO(sdp_src_may_copy(&src));
 	sdp_src_told_written(&src);
@@ -733,6 +737,8 @@ static void sdp_half__sink_avail_cancel(struct kunit *test)
 	SRC(0, SDP_MID_SINK_AVAIL_CANCEL, .ack = 1);
 	YES(src.owe_wr && src.owe_ack);
 	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, true), 10);
+	/* Its key has gone with it. */
+	YES(!sdp_src_ends(&src));
 	NO(sdp_src_owes_cancel_ack(&src));
 	sdp_src_told_written(&src);
 	NO(src.owe_wr);

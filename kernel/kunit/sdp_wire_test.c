@@ -560,8 +560,14 @@ static void sdp_wire_put_hello_ack__golden(struct kunit *test)
 	expect_bytes(test, to, sdp_golden_hello_ack, SDP_LEN_HELLO_ACK);
 
 	ack.max_adverts = 0x100;
+	/* The one capability that it can tell. */
+	ack.cap = 0xff;
 	sdp_wire_put_hello_ack(to, &ack);
 	KUNIT_EXPECT_EQ(test, to[19], 0xff);
+	KUNIT_EXPECT_EQ(test, to[17], SDP_CAP_INVALIDATE);
+	KUNIT_EXPECT_EQ(test, sdp_wire_get_hello_ack(&ack, to, SDP_LEN_HELLO_ACK),
+			SDP_WIRE_OK);
+	KUNIT_EXPECT_EQ(test, ack.cap, SDP_CAP_INVALIDATE);
 }
 
 static void sdp_wire_get_hello_ack__golden(struct kunit *test)

@@ -188,6 +188,10 @@ def address_to_hello(text):
 
 SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY = 0x00, 0x01, 0x02, 0x04
 SEND_LAST_IMM, SEND_ONLY_IMM = 0x03, 0x05
+SEND_LAST_INV, SEND_ONLY_INV = 0x16, 0x17
+SENDS_BEGIN = {SEND_FIRST, SEND_ONLY, SEND_ONLY_INV}
+SENDS_END = {SEND_LAST, SEND_ONLY, SEND_LAST_INV, SEND_ONLY_INV}
+SENDS = SENDS_BEGIN | SENDS_END | {SEND_MIDDLE}
 WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY = 0x06, 0x07, 0x08, 0x0a
 READ_REQUEST = 0x0c
 READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY = 0x0d, 0x0e, 0x0f, 0x10
@@ -230,6 +234,10 @@ class Packet:
         self.ack_req = bool(psn >> 31)
         pad = flags >> 4 & 3
         self.body = data[BTH.size:len(data) - 4 - pad]
+        self.key = None         # that the other device is to forget
+        if op in (SEND_LAST_INV, SEND_ONLY_INV):
+            self.key, = struct.unpack_from('>I', self.body)
+            self.body = self.body[4:]
         self.icrc_ok = struct.unpack('<I', data[-4:])[0] == icrc(head, data[:-4])
 
 
@@ -345,6 +353,7 @@ class Half:
         self.answers = {}       # PSN -> bytes that were read
         self.writes = []        # VA, R_Key, bytes
         self.items = []         # messages and indexes of writes, as they went
+        self.ended = {}         # MSeq of a message -> key that it ended
 
     def take(self, packet):
         ahead = (packet.psn - self.next) & 0xffffff
@@ -354,14 +363,16 @@ class Half:
             self.repeated.append(packet.number)
             return
         self.next = (self.next + self.span(packet)) & 0xffffff
-        if packet.opcode in (SEND_FIRST, SEND_ONLY):
+        if packet.opcode in SENDS_BEGIN:
             self.parts, self.first = [], packet.number
-        if packet.opcode in (SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY):
+        if packet.opcode in SENDS:
             self.parts.append(packet.body)
-        if packet.opcode in (SEND_LAST, SEND_ONLY):
+        if packet.opcode in SENDS_END:
             self.messages.append(read_message(b''.join(self.parts)))
             self.frames.append(self.first)
             self.items.append(self.messages[-1])
+            if packet.key is not None:
+                self.ended[self.messages[-1].mseq] = packet.key
         if packet.opcode in (WRITE_FIRST, WRITE_ONLY):
             va, rkey, length = RETH.unpack_from(packet.body)
             if length:                          # or else it is a keepalive
@@ -392,7 +403,9 @@ class Half:
 
     def reads_of(self, avail):
         """What the other side read of a SrcAvail of ours, in order."""
-        reads = sorted(r for r in self.other.reads if r[2] == avail.rkey)
+        # A key may come again, for other memory.
+        reads = sorted(r for r in self.other.reads if r[2] == avail.rkey and
+                       avail.va <= r[1] < avail.va + avail.size)
         at = avail.va + len(avail.payload)
         for _, va, _, length in reads:
             if va != at:

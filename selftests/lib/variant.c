@@ -286,7 +286,9 @@ unsigned int notified_(int fd, unsigned int next, bool *copied)
 {
 	unsigned int first, n = notified_any(fd, &first, copied);
 
-	EQ(next, first);
+	/* TCP tells out of turn when a packet was sent again, or is late. */
+	if (transport(fd) == SDP_TRANSPORT_IB)
+		EQ(next, first);
 	return n;
 }
 
@@ -314,6 +316,7 @@ static struct {
 	{ "poll_usec", -1 }, { "fallback_records", -1 },
 	{ "zcopy_thresh", -1 }, { "zcopy_wait", -1 }, { "zcopy_pinned", -1 },
 	{ "zcopy_adverts", -1 }, { "zcopy_write", -1 },
+	{ "zcopy_invalidate", -1 },
 };
 
 static int tunable(const char *word, int flags)

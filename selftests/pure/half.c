@@ -39,6 +39,8 @@ struct item {
 	struct sdp_wire_msg msg;
 	bool write;		/* an RDMA Write: avail.va, avail.rkey, avail.len */
 	u64 pos;		/* of payload, or of what is written */
+	bool ends;		/* the device forgets @key when it comes */
+	u32 key;
 };
 
 struct way {
@@ -178,6 +180,7 @@ static void src_back(void)
 
 static void src_hears(const struct item *item)
 {
+	bool lent = item->ends && s.loans[item->key].alive;
 	struct sdp_half_told told;
 	u32 i;
 
@@ -201,6 +204,9 @@ static void src_hears(const struct item *item)
 	}
 	if (told.news & SDP_HALF_WITHDRAWN)
 		src_back();
+	/* Whose key is ended was lent until now, and is not any more. */
+	CHECK(item->ends == !!(told.news & SDP_HALF_DONE));
+	CHECK(!item->ends || (lent && !s.loans[item->key].alive));
 	CHECK(s.nout == s.src.out.n);
 }
 
@@ -308,6 +314,8 @@ static bool src_tells_written(void)
 		return false;
 	item = down(SDP_MID_RDMA_WR_COMPL);
 	item->msg.ext.bytes = n;
+	item->ends = sdp_src_ends(&s.src);
+	item->key = item->ends ? sdp_src_ends(&s.src)->rkey : 0;
 	sdp_src_told_written(&s.src);
 	say("source: RdmaWrCompl %u", item->msg.ext.bytes);
 	return true;
@@ -358,6 +366,7 @@ static void snk_written(const struct item *item)
 
 static void snk_hears(const struct item *item)
 {
+	bool lent = item->ends && s.loans[item->key].alive;
 	u32 in = sdp_wire_payload(&item->msg);
 	unsigned int had = s.snk.out.n;
 	struct sdp_half_told told;
@@ -389,6 +398,7 @@ static void snk_hears(const struct item *item)
 		while (had--)
 			snk_pop_buf();
 	}
+	CHECK(!item->ends || (lent && !s.loans[item->key].alive));
 	if (in) {
 		CHECK(!drop && item->pos == s.got);
 		s.got += in;
@@ -445,10 +455,14 @@ static bool snk_read(void)
 static bool snk_tells_read(void)
 {
 	u32 n = sdp_snk_owes_compl(&s.snk);
+	struct item *item;
 
 	if (!n || !room(&s.up))
 		return false;
-	up(SDP_MID_RDMA_RD_COMPL)->msg.ext.bytes = n;
+	item = up(SDP_MID_RDMA_RD_COMPL);
+	item->msg.ext.bytes = n;
+	item->ends = sdp_snk_ends(&s.snk);
+	item->key = item->ends ? sdp_snk_ends(&s.snk)->rkey : 0;
 	sdp_snk_told_read(&s.snk);
 	say("sink: RdmaRdCompl %u", n);
 	return true;

@@ -131,12 +131,12 @@ class Conn:
 
     # ---- messages ----
 
-    def send(self, mid, payload=b'', **field):
-        """One message; returns it as it was sent."""
+    def send(self, mid, payload=b'', ends=None, **field):
+        """One message; returns it as it was sent.  @ends: see Qp.send()."""
         self.mseq = (self.mseq + 1) & 0xffffffff
         msg = sdp.Message(mid, payload, **{'bufs': self.bufs, 'mseq': self.mseq,
                                            'ack': self.heard, **field})
-        self.qp.send(msg.pack())
+        self.qp.send(msg.pack(), ends=ends)
         return msg
 
     def send_raw(self, data):
@@ -151,6 +151,7 @@ class Conn:
         if self._taken == len(self.qp.received):
             return None
         msg = sdp.read_message(self.qp.received[self._taken])
+        msg.ends = self.qp.ends.get(self._taken)
         self._taken += 1
         assert msg.mseq == self.heard + 1, f'MSeq {msg.mseq} after {self.heard}'
         self.heard, self.their_bufs, self.their_ack = msg.mseq, msg.bufs, msg.ack
@@ -210,11 +211,11 @@ class Conn:
             size -= msg.size
         return msg
 
-    def take_offer(self, offer, inlined):
+    def take_offer(self, offer, inlined, ends=None):
         """Read all of a SrcAvail of theirs and say so; its bytes."""
         assert len(offer.payload) == inlined, offer
         data = offer.payload + self.qp.read(offer.va + inlined, offer.rkey, offer.size - inlined)
-        self.send(sdp.RDMA_RD_COMPL, size=offer.size - inlined, flags=sdp.REQ_PIPE)
+        self.send(sdp.RDMA_RD_COMPL, size=offer.size - inlined, flags=sdp.REQ_PIPE, ends=ends)
         return data
 
     def ask(self, size, non_discards, **field):
@@ -223,6 +224,7 @@ class Conn:
         rkey, va = random.getrandbits(32), random.getrandbits(48)
         room = bytearray(size)
         self.qp.room[rkey] = (va, room)
+        self.qp.asked.append(rkey)
         self.send(sdp.SINK_AVAIL, **{'size': size, 'rkey': rkey, 'va': va,
                                      'non_discards': non_discards, **field})
         return room

@@ -258,6 +258,9 @@ class Qp:
         self.room = {}                  # key -> (address, bytearray) for writes
         self.writing = None             # where the next packet of one goes
         self.written = []               # of them: (key, offset, length)
+        self.asked = []                 # keys of all rooms there were
+        self.ended = []                 # keys that the other side had us forget,
+        self.ends = {}                  # and by which message: index of received
         with port.changed:
             port.qps[qpn] = self
 
@@ -272,13 +275,17 @@ class Qp:
 
     # ---- what we ask for ----
 
-    def send(self, data, solicited=False):
-        """A send of any length; returns when the packets are out, not taken."""
+    def send(self, data, solicited=False, ends=None):
+        """A send of any length; returns when the packets are out, not taken.
+        @ends: a key that the other device is to forget; the send is short then."""
         with self.port.changed:
             if not self.unacked:
                 self.due, self.tries = time.monotonic() + REPEAT, 0
+            only = sdp.SEND_ONLY
+            if ends is not None:
+                data, only = struct.pack('>I', ends) + data, sdp.SEND_ONLY_INV
             for opcode, cut, last in self._cut(data, sdp.SEND_FIRST, sdp.SEND_MIDDLE,
-                                               sdp.SEND_LAST, sdp.SEND_ONLY):
+                                               sdp.SEND_LAST, only):
                 packet = (self.psn, opcode, cut, last, solicited and last)
                 self.unacked.append(packet)
                 self.psn = (self.psn + 1) & 0xffffff
@@ -397,14 +404,19 @@ class Qp:
             self._answer(p.psn, NAK | NAK_ACCESS)
             return
         self.expect_psn = (self.expect_psn + 1) & 0xffffff
-        if p.opcode in (sdp.SEND_FIRST, sdp.SEND_ONLY):
+        if p.opcode in sdp.SENDS_BEGIN:
             self.parts = []
-        if p.opcode in (sdp.SEND_FIRST, sdp.SEND_MIDDLE, sdp.SEND_LAST, sdp.SEND_ONLY):
+        if p.opcode in sdp.SENDS:
             self.parts.append(p.body)
-        last = p.opcode in (sdp.SEND_LAST, sdp.SEND_ONLY, sdp.WRITE_LAST, sdp.WRITE_ONLY)
+        last = p.opcode in sdp.SENDS_END or p.opcode in (sdp.WRITE_LAST, sdp.WRITE_ONLY)
         if last:
             self.msn = (self.msn + 1) & 0xffffff
-        if p.opcode in (sdp.SEND_LAST, sdp.SEND_ONLY):
+        if p.key is not None:
+            self.ended.append(p.key)
+            self.ends[len(self.received)] = p.key
+            self.memory.pop(p.key, None)
+            self.room.pop(p.key, None)
+        if p.opcode in sdp.SENDS_END:
             self.received.append(b''.join(self.parts))
         if p.ack_req or last:
             self._answer(p.psn, ACK_OK)

@@ -66,6 +66,11 @@ class Agent:
             raise OSError(errno.ETIME, 'not in time')
         return got[0][1]
 
+    def is_ready(self, n, events):
+        p = select.poll()
+        p.register(self.sockets[n], events)
+        return bool(p.poll(0))
+
     def listen(self, port, v6=False, backlog=8):
         s = new(v6)
         if v6:

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The clocks of an established connection: when to ask whether the peer is there,
+ * when to take back what it does not come for, and when to give up.
+ *
+ * One timer serves all (SDP_CONN_CHECK).  It is set for the first of them that is
+ * due, and whoever looks then says when the next look is; nobody moves it when
+ * data flows, so it costs a busy connection nothing.  What may be due:
+ *
+ *	keepalive	nothing was heard for so long, and SO_KEEPALIVE is set; or
+ *			a sender waits for credits with nothing under way, and
+ *			would never hear of a peer whose going was lost
+ *	user timeout	what was sent makes no progress (TCP_USER_TIMEOUT)
+ *	leases		memory lent beyond a call that the peer does not read
+ *	shrinking	nothing was sent: the peer may have its memory back
+ */
+#include "sdp_clock.h"
+#include "sdp_loan.h"
+#include "sdp_size.h"
+
+enum { SDP_CLOCK_STARVED = 10 * HZ };	/* without credits, then ask */
+
+void sdp_clock_begins(struct sdp_conn *conn)
+{
+	if (conn->tx.outstanding)
+		return;
+	conn->tx.progress = jiffies;
+	/* A check that was to come before stays. */
+	if (unlikely(conn->tx.user_timeout && !conn->tx.dead))
+		sdp_conn_check_later(conn, conn->tx.lease_check ? 0 :
+						   conn->tx.user_timeout);
+}
+
+/* Are there reasons for a check besides the peer's silence? */
+static bool sdp_clock_is_timed(const struct sdp_conn *conn)
+{
+	return conn->tx.user_timeout || conn->tx.grown || conn->tx.lease_check;
+}
+
+void sdp_clock_lease(struct sdp_conn *conn)
+{
+	bool timed = conn->tx.keep_idle || conn->tx.watched ||
+		     sdp_clock_is_timed(conn);
+
+	lockdep_assert_held(&conn->tx.lock);
+	if (conn->tx.lease_check || conn->tx.dead)
+		return;
+	conn->tx.lease_check = true;
+	/* A check may be due before: it is for it to say when the next is. */
+	sdp_conn_check_later(conn, timed ? 0 : sdp_clock_patience(conn));
+}
+
+void sdp_clock_watch(struct sdp_conn *conn)
+{
+	bool timed = conn->tx.keep_idle || sdp_clock_is_timed(conn);
+
+	if (conn->tx.watched)
+		return;
+	conn->tx.watched = true;
+	/* Silence was nobody's concern before. */
+	if (!conn->tx.keep_idle)
+		WRITE_ONCE(conn->rx.heard, jiffies);
+	/* A check may be due before: it is for it to say when the next is. */
+	sdp_conn_check_later(conn, timed ? 0 : SDP_CLOCK_STARVED);
+}
+
+/* Jiffies of silence after which the peer is asked; 0: for ever. */
+static u32 sdp_clock_idle(const struct sdp_conn *conn)
+{
+	u32 idle = conn->tx.keep_idle;
+
+	if (!conn->tx.waiting)
+		return idle;
+	return idle ? min_t(u32, idle, SDP_CLOCK_STARVED) : SDP_CLOCK_STARVED;
+}
+
+/*
+ * What is lent beyond a call is taken back when the peer does not come for it;
+ * and nobody's memory is kept for what cannot even be offered.  Jiffies until the
+ * next look; 0 if the peer does not answer at all.
+ */
+static unsigned long sdp_clock_check_leases(struct sdp_conn *conn,
+					    unsigned long now)
+{
+	struct sdp_src *src = &conn->tx.mode.src;
+	/* Also one that waits for a credit, which the peer may never give. */
+	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
+				      sdp_src_may_cancel(src));
+	unsigned long patience = sdp_clock_patience(conn);
+	unsigned long due = conn->tx.lent_at +
+			    (cancel ? SDP_CLOCK_CANCEL : patience);
+	struct sdp_loan *loan;
+
+	/* When it is answered others are out, perhaps. */
+	if (time_before(now, due))
+		return min(due - now, patience);
+	if (cancel)
+		return 0;
+	if (sdp_src_may_cancel(src)) {
+		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
+		conn->tx.lent_at = now;
+		return patience;
+	}
+	list_for_each_entry(loan, &conn->tx.loans, node)
+		if (loan->state == SDP_LOAN_QUEUED)
+			sdp_loan_lapse(conn, loan);
+	return patience;
+}
+
+void sdp_clock_check(struct sdp_conn *conn)
+{
+	unsigned long now = jiffies, due, next = MAX_JIFFY_OFFSET;
+	unsigned long shrink = sdp_size_shrink_due(conn);
+	u32 idle = sdp_clock_idle(conn);
+
+	if (shrink)
+		next = shrink;
+	conn->tx.watched = conn->tx.waiting;
+	conn->tx.lease_check = conn->tx.lent;
+	if (conn->tx.lent) {
+		due = sdp_clock_check_leases(conn, now);
+		if (!due) {
+			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+			return;
+		}
+		next = min(next, due);
+	}
+	if (conn->tx.user_timeout &&
+	    (conn->tx.outstanding || !list_empty(&conn->tx.loans))) {
+		due = conn->tx.progress + conn->tx.user_timeout;
+		if (time_after_eq(now, due)) {
+			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+			return;
+		}
+		next = min(next, due - now);
+	}
+	if (idle && !conn->tx.keepalive) {
+		due = READ_ONCE(conn->rx.heard) + idle;
+		if (time_before(now, due)) {
+			next = min(next, due - now);
+		} else if (conn->tx.inflight > conn->tx.unsignalled) {
+			/* What is under way, and will be heard of, asks too. */
+			next = min_t(unsigned long, next, idle);
+		} else {
+			conn->tx.ctl |= SDP_CTL_KEEPALIVE;
+		}
+	}
+	if (next != MAX_JIFFY_OFFSET)
+		sdp_conn_check_later(conn, next);
+}
+
+void sdp_clock_answered(struct sdp_conn *conn)
+{
+	bool other = sdp_clock_is_timed(conn);
+	u32 idle = sdp_clock_idle(conn);
+
+	lockdep_assert_held(&conn->tx.lock);
+	conn->tx.keepalive = false;
+	WRITE_ONCE(conn->rx.heard, jiffies);
+	if (idle && !conn->tx.dead)
+		sdp_conn_check_later(conn, other ? 0 : idle);
+	else
+		conn->tx.watched = false;
+}
+
+void sdp_clock_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
+{
+	spin_lock_bh(&conn->tx.lock);
+	/* Who asks for it now did not ask before, so it begins now. */
+	if (keep_idle && !conn->tx.keep_idle)
+		WRITE_ONCE(conn->rx.heard, jiffies);
+	WRITE_ONCE(conn->tx.keep_idle, keep_idle);
+	WRITE_ONCE(conn->tx.user_timeout, user_timeout);
+	if (!conn->tx.dead && (keep_idle || user_timeout))
+		sdp_conn_check_later(conn, 0);
+	spin_unlock_bh(&conn->tx.lock);
+}

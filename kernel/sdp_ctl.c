@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Control messages: which is due, what it says, and what follows from its going.
+ *
+ * Whoever wants one sets its bit in tx.ctl and goes on.  It is made when there is a
+ * credit for it, from what is true then: some have become needless by that time,
+ * and one RdmaRdCompl tells of all that was read meanwhile.  None needs memory;
+ * their places are in the connection, and when all are under way they wait.
+ */
+#include "sdp_ctl.h"
+#include "sdp_loan.h"
+#include "sdp_post.h"
+
+static const struct {
+	u16 bit;
+	u8 mid;
+} sdp_ctl_kinds[] = {
+	{ SDP_CTL_ABORT,	SDP_MID_ABORT_CONN },
+	{ SDP_CTL_RD_COMPL,	SDP_MID_RDMA_RD_COMPL },
+	{ SDP_CTL_WR_COMPL,	SDP_MID_RDMA_WR_COMPL },
+	{ SDP_CTL_CANCEL_ACK,	SDP_MID_SINK_CANCEL_ACK },
+	{ SDP_CTL_SENDSM,	SDP_MID_SEND_SM },
+	{ SDP_CTL_SINK_CANCEL,	SDP_MID_SINK_AVAIL_CANCEL },
+	{ SDP_CTL_SINK_AVAIL,	SDP_MID_SINK_AVAIL },
+	{ SDP_CTL_SRC_CANCEL,	SDP_MID_SRC_AVAIL_CANCEL },
+	{ SDP_CTL_RCVBUF_ACK,	SDP_MID_CH_RCV_BUF_ACK },
+	{ SDP_CTL_SUSP_ACK,	SDP_MID_SUSP_COMM_ACK },
+	{ SDP_CTL_RCVBUF,	SDP_MID_CH_RCV_BUF },
+};
+
+/* Length of the RdmaWrCompl that is due, in bytes; 0: none. */
+static u32 sdp_ctl_owes_written(const struct sdp_conn *conn)
+{
+	return sdp_src_owes_written(&conn->tx.mode.src,
+				    sdp_loan_write_least(conn),
+				    conn->tx.filling);
+}
+
+/* The reader's buffer, if the peer may be told of it now; or it is his again. */
+static struct sdp_loan *sdp_ctl_asks(struct sdp_conn *conn)
+{
+	struct sdp_loan *loan;
+
+	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
+	if (!loan || loan->state != SDP_LOAN_QUEUED)
+		return NULL;
+	if (!conn->tx.err && sdp_mode_has_advert(&conn->tx.mode) &&
+	    sdp_snk_may_offer(&conn->tx.mode.snk, sdp_conn_unread(conn)))
+		return loan;
+	loan->state = SDP_LOAN_FREE;
+	conn->tx.done |= SDP_TX_DONE_LOAN;
+	return NULL;
+}
+
+/* What is due of the control messages wanted: some have become needless. */
+static u16 sdp_ctl_due(struct sdp_conn *conn)
+{
+	const struct sdp_mode *mode = &conn->tx.mode;
+	u16 due = conn->tx.ctl;
+
+	/* One for all that was read at a time. */
+	if (due & SDP_CTL_RD_COMPL && !sdp_snk_owes_compl(&mode->snk))
+		due &= ~SDP_CTL_RD_COMPL;
+	if (due & SDP_CTL_SENDSM && !sdp_snk_may_refuse(&mode->snk))
+		due &= ~SDP_CTL_SENDSM;
+	if (due & SDP_CTL_SRC_CANCEL && !sdp_src_may_cancel(&mode->src))
+		due &= ~SDP_CTL_SRC_CANCEL;
+	if (due & SDP_CTL_WR_COMPL && !sdp_ctl_owes_written(conn))
+		due &= ~SDP_CTL_WR_COMPL;
+	if (due & SDP_CTL_CANCEL_ACK && !sdp_src_owes_cancel_ack(&mode->src))
+		due &= ~SDP_CTL_CANCEL_ACK;
+	if (due & SDP_CTL_SINK_AVAIL && !sdp_ctl_asks(conn))
+		due &= ~SDP_CTL_SINK_AVAIL;
+	if (due & SDP_CTL_SINK_CANCEL && !sdp_snk_may_cancel(&mode->snk))
+		due &= ~SDP_CTL_SINK_CANCEL;
+	conn->tx.ctl = due;
+	return due;
+}
+
+/* The peer need not have the key forgotten itself, where it takes our word. */
+static void sdp_ctl_end(const struct sdp_conn *conn, struct sdp_msg *msg,
+			const struct sdp_advert *advert)
+{
+	if (!conn->tx.may_end || !advert)
+		return;
+	msg->ends = true;
+	msg->rkey = advert->rkey;
+}
+
+/* The rest of what a control message says. */
+static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
+			 struct sdp_msg *msg, struct sdp_wire_msg *hdr)
+{
+	switch (bit) {
+	case SDP_CTL_ABORT:
+		conn->tx.abort_posted = true;
+		break;
+	case SDP_CTL_RD_COMPL:
+		hdr->ext.bytes = sdp_snk_owes_compl(&conn->tx.mode.snk);
+		/* We are one that would like several at a time. */
+		hdr->flags |= SDP_FLAG_REQ_PIPE;
+		sdp_ctl_end(conn, msg, sdp_snk_ends(&conn->tx.mode.snk));
+		break;
+	case SDP_CTL_WR_COMPL:
+		hdr->ext.bytes = sdp_ctl_owes_written(conn);
+		sdp_ctl_end(conn, msg, sdp_src_ends(&conn->tx.mode.src));
+		break;
+	case SDP_CTL_SINK_AVAIL:
+		msg->loan = list_first_entry(&conn->tx.asks, struct sdp_loan,
+					     node);
+		msg->slots = 2;
+		sdp_loan_fill_avail(msg->loan, hdr);
+		hdr->ext.avail.non_discards = conn->tx.mode.snk.nr;
+		break;
+	case SDP_CTL_RCVBUF_ACK:
+		hdr->ext.rcvsz = conn->rx.shrink ?: conn->rcv_size;
+		break;
+	case SDP_CTL_RCVBUF:
+		hdr->ext.rcvsz = conn->tx.ask;
+		sdp_mode_rcvbuf_posted(&conn->tx.mode);
+		break;
+	}
+}
+
+/* What follows from its being posted. */
+static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
+			   struct sdp_msg *msg)
+{
+	struct sdp_mode *mode = &conn->tx.mode;
+	u32 mseq = msg->mseq;
+
+	switch (bit) {
+	case SDP_CTL_RD_COMPL:
+		sdp_snk_told_read(&mode->snk);
+		/* For the next advert, or after a cancel. */
+		conn->tx.ctl |= SDP_CTL_RD_COMPL | SDP_CTL_SENDSM;
+		break;
+	case SDP_CTL_SENDSM:
+		sdp_snk_refused(&mode->snk, mseq);
+		sdp_count(conn->sn, SDP_CNT_SENDSM, 1);
+		break;
+	case SDP_CTL_SRC_CANCEL:
+		sdp_src_cancelled(&mode->src);
+		sdp_count(conn->sn, SDP_CNT_OFFERS_CANCELLED, 1);
+		break;
+	case SDP_CTL_WR_COMPL:
+		sdp_src_told_written(&mode->src);
+		conn->tx.ctl |= SDP_CTL_CANCEL_ACK;
+		break;
+	case SDP_CTL_CANCEL_ACK:
+		sdp_src_told_dropped(&mode->src);
+		break;
+	case SDP_CTL_SINK_AVAIL:
+		sdp_snk_offered(&mode->snk, msg->loan->span.bytes);
+		sdp_count(conn->sn, SDP_CNT_ASKS, 1);
+		msg->loan = NULL;	/* it has its own place */
+		break;
+	case SDP_CTL_SINK_CANCEL:
+		sdp_snk_cancelled(&mode->snk);
+		sdp_count(conn->sn, SDP_CNT_ASKS_CANCELLED, 1);
+		break;
+	case SDP_CTL_RCVBUF_ACK:
+		if (!conn->rx.shrink)
+			break;
+		conn->rx.shrink_told = true;
+		conn->rx.shrink_mseq = mseq;
+		break;
+	}
+}
+
+bool sdp_ctl_push(struct sdp_conn *conn)
+{
+	struct sdp_wire_msg hdr = {};
+	u16 due = sdp_ctl_due(conn), bit;
+	struct sdp_msg *msg;
+	int i;
+
+	if (!due)
+		return false;
+	for (i = 0; !(due & sdp_ctl_kinds[i].bit); i++)
+		;
+	bit = sdp_ctl_kinds[i].bit;
+	if (bit == SDP_CTL_SINK_AVAIL && !sdp_post_may_register(conn))
+		return false;
+	if (!sdp_post_may(conn, sdp_ctl_kinds[i].mid, SDP_FLOW_CONTROL))
+		return false;
+	msg = sdp_post_control(conn, sdp_ctl_kinds[i].mid);
+	if (!msg)
+		return false;
+	conn->tx.ctl &= ~bit;
+	sdp_ctl_fill(conn, bit, msg, &hdr);
+	sdp_post_msg(conn, msg, &hdr, true);
+	sdp_ctl_posted(conn, bit, msg);
+	return true;
+}
+
+/* A message that only its identifier and its header speak for. */
+static struct sdp_msg *sdp_ctl_empty(struct sdp_conn *conn, u8 mid,
+				     enum sdp_flow_class class)
+{
+	if (!sdp_post_may(conn, mid, class))
+		return NULL;
+	return sdp_post_control(conn, mid);
+}
+
+bool sdp_ctl_push_fin(struct sdp_conn *conn)
+{
+	struct sdp_wire_msg hdr = {};
+	struct sdp_msg *msg;
+
+	msg = sdp_ctl_empty(conn, SDP_MID_DISCONN, SDP_FLOW_CONTROL);
+	if (!msg)
+		return false;
+	conn->tx.fin_posted = true;
+	sdp_src_fin(&conn->tx.mode.src);
+	sdp_post_msg(conn, msg, &hdr, true);
+	return true;
+}
+
+bool sdp_ctl_push_pipelined(struct sdp_conn *conn)
+{
+	struct sdp_wire_msg hdr = { .ext.mode = SDP_MODE_PIPELINED << 4 };
+	struct sdp_msg *msg;
+
+	msg = sdp_ctl_empty(conn, SDP_MID_MODE_CHANGE, SDP_FLOW_CONTROL);
+	if (!msg)
+		return false;
+	sdp_post_msg(conn, msg, &hdr, true);
+	sdp_src_changed(&conn->tx.mode.src, SDP_MODE_PIPELINED, msg->mseq);
+	return true;
+}
+
+bool sdp_ctl_push_data(struct sdp_conn *conn, enum sdp_flow_class class)
+{
+	struct sdp_wire_msg hdr = {};
+	struct sdp_msg *msg;
+
+	msg = sdp_ctl_empty(conn, SDP_MID_DATA, class);
+	if (!msg)
+		return false;
+	sdp_count(conn->sn, SDP_CNT_CREDIT_UPDATES, 1);
+	sdp_post_msg(conn, msg, &hdr, true);
+	return true;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Posting: what a message's header says is decided here, at the last moment.
+ *
+ * Bufs, MSeq and MSeqAck are one snapshot under tx.lock, and posting under the
+ * same lock keeps their order.  When a message may go, and which, is for others to
+ * say (sdp_ctl.c, sdp_tx.c); that there is a credit for it they have asked here.
+ *
+ * The last message of a burst is signalled, and some in a long one: a completion
+ * retires all that were posted before it (sdp_sent.c).
+ */
+#include "sdp_mem.h"
+#include "sdp_post.h"
+#include "sdp_trace.h"
+
+enum {
+	SDP_POST_BURST		= 8,		/* unsignalled messages in a row */
+	SDP_POST_BURST_BYTES	= 64 * 1024,
+};
+
+void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	int err;
+
+	if (msg->signalled) {
+		conn->tx.unsignalled = 0;
+		conn->tx.unsignalled_bytes = 0;
+	}
+	list_add_tail(&msg->node, &conn->tx.posted);
+	conn->tx.inflight += msg->slots;
+	conn->tx.watched_ops += sdp_post_is_watched(msg);
+	err = conn->xp->post(conn, msg);
+	if (err) {
+		/* The sequence number is used: nothing may follow. */
+		trace_sdp_fail(conn->id, err, "post");
+		conn->tx.broken = true;
+		conn->tx.done |= SDP_TX_DONE_LOST;
+	}
+}
+
+void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
+		  struct sdp_wire_msg *hdr, bool signalled)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	hdr->mid = msg->mid;
+	/* Whatever goes first announces it, and each is announced once. */
+	if (unlikely(conn->tx.oob)) {
+		hdr->flags |= SDP_FLAG_OOB_PEND;
+		conn->tx.oob--;
+	}
+	if (unlikely(msg->urgent)) {
+		hdr->flags |= SDP_FLAG_OOB_PRES;
+		sdp_count(conn->sn, SDP_CNT_URGENT_SENT, 1);
+	}
+	hdr->len = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload;
+	sdp_flow_take(&conn->tx.flow, hdr);
+	if (unlikely(conn->tx.mode.snk.cancelled))
+		sdp_flow_hold_ack(hdr, sdp_snk_ack(&conn->tx.mode.snk,
+						   hdr->mseq_ack));
+	sdp_wire_put(msg->addr, hdr);
+	msg->mseq = hdr->mseq;
+	msg->bytes = hdr->len;
+	conn->tx.unsignalled += msg->slots;
+	conn->tx.unsignalled_bytes += hdr->len;
+	msg->signalled = signalled || conn->tx.unsignalled >= SDP_POST_BURST ||
+			 conn->tx.unsignalled_bytes >= SDP_POST_BURST_BYTES;
+	conn->tx.inflight_bytes += msg->charged;
+	conn->tx.bytes += msg->payload;
+	conn->tx.msgs++;
+	sdp_count(conn->sn, SDP_CNT_MSGS_SENT, 1);
+	if (msg->payload)
+		sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->payload);
+	trace_sdp_post(conn->id, hdr->mid, hdr->flags, hdr->bufs, hdr->len,
+		       hdr->mseq, hdr->mseq_ack);
+	sdp_post_op(conn, msg);
+}
+
+bool sdp_post_may(struct sdp_conn *conn, u8 mid, enum sdp_flow_class class)
+{
+	bool go = sdp_flow_may(&conn->tx.flow, class);
+
+	trace_sdp_credit(conn->id, mid, sdp_flow_credits(&conn->tx.flow), go);
+	return go;
+}
+
+struct sdp_msg *sdp_post_control(struct sdp_conn *conn, u8 mid)
+{
+	struct sdp_msg *msg;
+
+	msg = list_first_entry_or_null(&conn->tx.ctl_free, struct sdp_msg,
+				       node);
+	if (msg) {
+		list_del_init(&msg->node);
+		msg->op = SDP_OP_SEND;
+		msg->slots = 1;
+		msg->ends = false;
+		msg->mid = mid;
+		msg->payload = 0;
+		msg->charged = 0;
+	}
+	return msg;
+}
+
+bool sdp_post_nothing(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg = sdp_post_control(conn, SDP_MID_DATA);
+
+	if (!msg)
+		return false;
+	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
+	conn->tx.keepalive = true;
+	msg->op = SDP_OP_NOTHING;
+	msg->signalled = true;
+	sdp_post_op(conn, msg);
+	return true;
+}
+
+bool sdp_post_may_register(struct sdp_conn *conn)
+{
+	if (likely(!conn->tx.reg_alone) || !conn->tx.inflight)
+		return true;
+	conn->tx.reg_waits = true;
+	if (conn->tx.unsignalled && !conn->tx.keepalive)
+		sdp_post_nothing(conn);
+	return false;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receiving on a connected socket.
+ *
+ * A call takes what has arrived; and if that is not enough it waits, in up to three
+ * ways at once.  What the peer offers is read to where it is wanted (sdp_take.c).
+ * A caller with a large buffer and nothing to read has the peer write there
+ * (sdp_ask.c).  Anything else that comes is copied (sdp_bcopy.c).
+ *
+ * Errors come in TCP's order: bytes that arrived are delivered first, then
+ * sk_err is reported once, then the stream is at its end.
+ */
+#include <linux/sched/signal.h>
+#include "sdp_ask.h"
+#include "sdp_bcopy.h"
+#include "sdp_link.h"
+#include "sdp_recv.h"
+#include "sdp_rx.h"
+#include "sdp_take.h"
+#include "sdp_tx.h"
+#include "sdp_urg.h"
+#include "sdp_wait.h"
+
+/* Why there are no more than @seen bytes to read; 0: end of stream, or an
+ * error that is the next call's, since this one has @done something;
+ * -EINPROGRESS: there will be; -EAGAIN: there are by now.
+ */
+static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
+			    struct sdp_conn *conn, u32 seen, size_t done)
+{
+	bool failed = sdp_link_failed(conn, ssk);
+
+	if (!failed && !sk->sk_err && !sdp_link_is_eof(sk, conn))
+		return -EINPROGRESS;
+	/* The end may have come after we looked, and bytes before it. */
+	smp_rmb();
+	if (READ_ONCE(conn->rx.inq) > seen)
+		return -EAGAIN;
+	/* Behind the end of the stream an error is who sends to hear. */
+	if (done || test_bit(SDP_CONN_EOF, &conn->flags))
+		return 0;
+	return sock_error(sk);
+}
+
+/*
+ * Is the reader at an urgent byte?  Out of line it is no part of the stream:
+ * it goes, or is skipped in peeking.  0; or why to end: no error if @done.
+ */
+static int sdp_recv_at_mark(struct sock *sk, struct sdp_conn *conn,
+			    size_t done, long timeo, u32 *holes,
+			    unsigned int *how)
+{
+	bool inlined = sock_flag(sk, SOCK_URGINLINE);
+	bool peek = *how & SDP_BCOPY_PEEK;
+
+	switch (sdp_urg_place(conn, peek ? done + *holes : 0)) {
+	case SDP_URG_NOTHING:
+		return 0;
+	case SDP_URG_HOLE:
+		if (inlined)
+			return 0;
+		break;
+	case SDP_URG_MARK:
+		if (done)
+			return -EAGAIN;
+		if (signal_pending(current))
+			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
+		if (inlined) {
+			*how |= SDP_BCOPY_PAST;
+			return 0;
+		}
+		break;
+	}
+	if (peek)
+		++*holes;
+	else
+		sdp_bcopy_recv(conn, NULL, 1, 0,
+			       SDP_BCOPY_DISCARD | SDP_BCOPY_PAST);
+	return 0;
+}
+
+/*
+ * Have what is offered read to where it is wanted: returns when none of it is
+ * being read any more, with the bytes, or 0, or why there are none.  The
+ * iterator stands behind them.
+ *
+ * What was begun is waited for whatever comes: memory that a device may write is
+ * not the caller's.  It takes a round trip, or until the device gives up, or we do.
+ */
+static ssize_t sdp_recv_take(struct sock *sk, struct sdp_conn *conn,
+			     struct iov_iter *iter, size_t len)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct iov_iter ahead = *iter;
+	unsigned long since = jiffies;
+	size_t left = len, taken = 0;
+	ssize_t n, err = 0;
+
+	if (!sdp_take_begin(conn))
+		return 0;
+	add_wait_queue(&conn->wq, &wait);
+	for (;;) {
+		n = sdp_take_reap(conn);
+		if (n)
+			since = jiffies;
+		taken += n;
+		do {
+			n = signal_pending(current) ? -EINTR :
+			    sdp_take_more(conn, &ahead, left);
+			if (n > 0) {
+				left -= n;
+				sdp_tx_run(conn);
+			} else if (n < 0) {
+				err = n;
+				left = 0;
+			}
+		} while (n > 0 && left);
+		if (!sdp_take_is_out(conn))
+			break;
+		sdp_wait_cancelled(sk, conn, &wait, since);
+		sdp_rx_poll(conn);
+	}
+	remove_wait_queue(&conn->wq, &wait);
+	sdp_take_end(conn);
+	iov_iter_advance(iter, taken);
+	return taken ?: err;
+}
+
+/*
+ * Have the peer write to where it is wanted: returns when it may not any more,
+ * with the bytes; or 0 if something else has come; or why there are none, -ETIME
+ * if that will not be soon.  The iterator stands behind them.
+ */
+static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
+			    struct iov_iter *iter, size_t len,
+			    wait_queue_entry_t *wait, long *timeo)
+{
+	unsigned long until = jiffies +
+			      msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
+	bool cancelled = false;
+	size_t got = 0;
+	int err = 0;
+
+	if (sdp_ask_make(conn, iter, len))
+		err = -ETIME;	/* what cannot be lent is copied */
+	sdp_tx_run(conn);
+	for (;;) {
+		sdp_rx_poll(conn);
+		got += sdp_ask_reap(conn);
+		if (!sdp_ask_is_out(conn))
+			break;
+		if (cancelled) {
+			unsigned long before = jiffies;
+
+			/* Who has time leaves it to the peer. */
+			if (err == -ETIME && *timeo && !sk->sk_err &&
+			    !signal_pending(current) && !sdp_link_is_eof(sk, conn))
+				until = before;
+			sdp_wait_cancelled(sk, conn, wait, until);
+			if (*timeo != MAX_SCHEDULE_TIMEOUT)
+				*timeo -= min_t(long, *timeo, jiffies - before);
+			continue;
+		}
+		cancelled = sk->sk_err || sdp_link_is_eof(sk, conn);
+		if (!cancelled)
+			err = sdp_wait_until(sk, conn, wait, until,
+					     timeo);
+		if (err)
+			cancelled = true;
+		if (cancelled) {
+			sdp_ask_cancel(conn);
+			sdp_tx_run(conn);
+			until = jiffies;
+		}
+	}
+	sdp_take_end(conn);
+	iov_iter_advance(iter, got);
+	return got ?: err;
+}
+
+/* One recv() under way. */
+struct sdp_recv {
+	struct sock *sk;
+	struct sdp_sk *ssk;
+	struct sdp_conn *conn;
+	struct msghdr *msg;
+	size_t len;			/* bytes wanted, */
+	size_t target;			/* to be waited for, */
+	size_t done;			/* and had */
+	u32 holes;			/* urgent bytes that were peeked past */
+	unsigned int how;		/* of sdp_bcopy_recv() */
+	bool take;			/* what is offered may be read in place */
+	bool ask;			/* and the peer be asked to write there */
+	bool waiting;			/* on the queue, by: */
+	wait_queue_entry_t wait;
+	long timeo;
+};
+
+/* What has come.  1: that is all that is wanted; 0: look for more; or an error. */
+static int sdp_recv_queued(struct sdp_recv *r)
+{
+	struct sdp_conn *conn = r->conn;
+	ssize_t n;
+	int err;
+
+	r->how &= ~SDP_BCOPY_PAST;
+	if (sdp_urg_any(conn) && r->len) {
+		err = sdp_recv_at_mark(r->sk, conn, r->done, r->timeo, &r->holes,
+				       &r->how);
+		if (err)
+			return err;
+	}
+	n = sdp_bcopy_recv(conn, &r->msg->msg_iter, r->len - r->done,
+			   r->done + r->holes, r->how);
+	if (n < 0)
+		return n;
+	r->done += n;
+	return r->done >= r->len && (r->len || READ_ONCE(conn->rx.inq));
+}
+
+/* What is offered.  True: look again. */
+static bool sdp_recv_offered(struct sdp_recv *r)
+{
+	ssize_t n = sdp_recv_take(r->sk, r->conn, &r->msg->msg_iter,
+				  r->len - r->done);
+
+	if (n > 0)
+		r->done += n;
+	if (n >= 0)
+		return n;
+	/* It is fetched then; copying will say why, if that cannot be either. */
+	sdp_take_wanted(r->conn, false);
+	r->take = false;
+	r->ask = false;
+	return true;
+}
+
+/* There is nothing.  0: look again; 1: there will be nothing; or an error. */
+static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
+{
+	ssize_t n;
+	int err;
+
+	err = sdp_recv_nothing(r->sk, r->ssk, r->conn, seen, r->done);
+	if (err != -EINPROGRESS)
+		return err == -EAGAIN ? 0 : err ?: 1;
+	if (!r->waiting) {
+		/* Look once more when on the queue. */
+		add_wait_queue(&r->conn->wq, &r->wait);
+		r->waiting = true;
+		return 0;
+	}
+	if (likely(!r->ask))
+		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
+	r->ask = false;		/* one occasion, however often he wakes */
+	if (!sdp_ask_begin(r->conn))
+		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
+	n = sdp_recv_ask(r->sk, r->conn, &r->msg->msg_iter, r->len - r->done,
+			 &r->wait, &r->timeo);
+	if (n < 0)
+		return n == -ETIME ? 0 : n;
+	r->done += n;
+	r->ask = n > 0;
+	return 0;
+}
+
+ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
+		 struct msghdr *msg, size_t len, int flags)
+{
+	struct sdp_recv r = {
+		.sk = sk, .ssk = ssk, .conn = conn, .msg = msg, .len = len,
+		.target = sock_rcvlowat(sk, flags & MSG_WAITALL, len),
+		.timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT),
+		.wait = {
+			.private = current,
+			.func = woken_wake_function,
+			.entry = LIST_HEAD_INIT(r.wait.entry),
+		},
+	};
+	u32 seen;
+	int err;
+
+	if (flags & MSG_PEEK)
+		r.how |= SDP_BCOPY_PEEK;
+	else if (flags & MSG_TRUNC)
+		r.how |= SDP_BCOPY_DISCARD;
+	sdp_link_sync_limits(sk, conn);
+	r.take = sdp_take_wants(conn, &msg->msg_iter,
+				r.timeo && !r.how ? len : 0);
+	r.ask = r.take;
+	do {
+		err = sdp_recv_queued(&r);
+		if (err)
+			break;
+		/* Look whether more has come; then whether it ever will. */
+		seen = r.how & SDP_BCOPY_PEEK ? r.done + r.holes : 0;
+		if (READ_ONCE(conn->rx.inq) <= seen)
+			sdp_rx_poll(conn);
+		if (READ_ONCE(conn->rx.inq) > seen ||
+		    (unlikely(r.take) && sdp_recv_offered(&r)))
+			continue;
+		err = r.done >= r.target ? 1 : sdp_recv_wait(&r, seen);
+	} while (!err);
+	if (r.take)
+		sdp_take_wanted(conn, true);
+	if (r.waiting)
+		remove_wait_queue(&conn->wq, &r.wait);
+	return r.done ?: min(err, 0);
+}
+
+int sdp_recv_urgent(struct sock *sk, struct sdp_conn *conn, struct msghdr *msg,
+		    size_t len, int flags)
+{
+	int err;
+	u8 byte;
+
+	if (sock_flag(sk, SOCK_URGINLINE))
+		return -EINVAL;
+	sdp_rx_flush(conn);
+	err = sdp_urg_take(conn, flags & MSG_PEEK, &byte);
+	if (err == -EAGAIN && sdp_link_is_eof(sk, conn))
+		return 0;
+	if (err)
+		return err;
+	msg->msg_flags |= MSG_OOB;
+	if (!len) {
+		msg->msg_flags |= MSG_TRUNC;
+		return 0;
+	}
+	if (!(flags & MSG_TRUNC) && memcpy_to_msg(msg, &byte, 1))
+		return -EFAULT;
+	return 1;
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sending on a connected socket.
+ *
+ * A call copies what it is given into messages (sdp_bcopy.c); or, when it is long
+ * and may wait, lends its memory to the peer and returns when it is its own again
+ * (sdp_offer.c); or, when its caller has said that the memory may be read after the
+ * call, leaves it lent (sdp_lease.c).  What one way cannot do the next does, from
+ * the byte on where it stopped: copying can always be done.
+ */
+#include "sdp_bcopy.h"
+#include "sdp_clock.h"
+#include "sdp_lease.h"
+#include "sdp_link.h"
+#include "sdp_offer.h"
+#include "sdp_rx.h"
+#include "sdp_send.h"
+#include "sdp_tx.h"
+#include "sdp_wait.h"
+
+/* Who sends memory that may be read when the call has returned. */
+struct sdp_send_zc {
+	struct ubuf_info *uarg;		/* to be told when it is free; or NULL */
+	bool lease;			/* it is long enough */
+	bool copied;			/* some of it was not lent */
+};
+
+static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
+			       long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	/* For who polls after EAGAIN; before we look, or it is missed. */
+	if (!*timeo)
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	add_wait_queue(&conn->wq, &wait);
+	for (;;) {
+		/* Credits come with what the peer sends. */
+		sdp_rx_poll(conn);
+		if (sdp_link_cannot_send(sk, conn) || sdp_tx_want_space(conn))
+			break;
+		err = sdp_wait_event(sk, conn, &wait, timeo);
+		if (err)
+			break;
+	}
+	remove_wait_queue(&conn->wq, &wait);
+	return err;
+}
+
+/*
+ * Wait until nothing is lent any more: memory that a device may touch is not the
+ * caller's, whatever he has heard or would like to do.  Bytes that the peer has.
+ */
+static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
+				 wait_queue_entry_t *wait)
+{
+	size_t sent = 0;
+
+	sdp_offer_cancel(conn);
+	sdp_tx_run(conn);
+	for (;;) {
+		sdp_rx_poll(conn);
+		sent += sdp_offer_reap(conn);
+		if (!sdp_offer_is_out(conn))
+			return sent;
+		sdp_wait_cancelled(sk, conn, wait,
+				   READ_ONCE(conn->tx.lent_at));
+	}
+}
+
+/*
+ * Send by lending the memory: returns when nothing of it is lent any more, with
+ * the bytes that the peer has.  The iterator stands behind them.  What is left is
+ * for copying, unless the peer has just told where it wants it: then @again.
+ */
+static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
+			    struct iov_iter *iter, long *timeo, bool *again)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct iov_iter ahead = *iter;
+	bool stop = false;
+	size_t sent = 0;
+	ssize_t n;
+
+	if (!sdp_offer_begin(conn))
+		return 0;
+	add_wait_queue(&conn->wq, &wait);
+	for (;;) {
+		sdp_rx_poll(conn);
+		sent += sdp_offer_reap(conn);
+		stop = stop || READ_ONCE(conn->tx.withdrawn);
+		n = 1;
+		while (!stop && n > 0 && iov_iter_count(&ahead)) {
+			n = sdp_offer_more(conn, sk_page_frag(sk), &ahead);
+			stop = n < 0;
+			sdp_tx_run(conn);
+		}
+		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead))) {
+			*again = READ_ONCE(conn->tx.withdrawn) &&
+				 READ_ONCE(conn->tx.mode.src.held.n);
+			break;
+		}
+		if (sdp_link_cannot_send(sk, conn) ||
+		    sdp_wait_until(sk, conn, &wait, READ_ONCE(conn->tx.lent_at) +
+				   sdp_clock_patience(conn), timeo)) {
+			sent += sdp_send_take_back(sk, conn, &wait);
+			break;
+		}
+	}
+	remove_wait_queue(&conn->wq, &wait);
+	sdp_offer_end(conn);
+	iov_iter_advance(iter, sent);
+	return sent;
+}
+
+/* How often the queue is pushed while a long send is being copied. */
+enum { SDP_SEND_PUSH_EVERY = 4 };
+
+/* Some of it on its way, lent beyond the call or copied.  Bytes, or an error. */
+static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
+			     struct msghdr *msg, int flags,
+			     struct sdp_send_zc *zc)
+{
+	ssize_t n;
+
+	if (unlikely(zc->lease) && sdp_lease_pays(conn, &msg->msg_iter)) {
+		n = sdp_lease_more(conn, sk_page_frag(sk), &msg->msg_iter,
+				   zc->uarg);
+		if (n > 0 || n == -EAGAIN)
+			return n;
+		/* What cannot be lent is copied; a short piece, alone. */
+		zc->lease = n == -EMSGSIZE;
+	}
+	n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
+			   flags & MSG_OOB, sk->sk_allocation);
+	zc->copied |= n > 0;
+	return n;
+}
+
+static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
+			struct sdp_conn *conn, struct msghdr *msg, int flags,
+			struct sdp_send_zc *zc)
+{
+	bool stays = (zc->uarg || flags & SDP_MSG_SPLICE_PAGES) &&
+		     !(flags & MSG_OOB);
+	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
+	u8 delay = sdp_link_delay(sk, flags);
+	size_t len = msg_data_left(msg);
+	bool lend = timeo && !(flags & MSG_OOB) && !stays &&
+		    sdp_offer_pays(conn, &msg->msg_iter);
+	size_t done = 0;
+	int queued = 0;
+	ssize_t n = 0;
+	int err = 0;
+
+	zc->lease = unlikely(stays) && sdp_lease_begin(conn, len);
+	sdp_link_sync_limits(sk, conn);
+	sdp_tx_set_delay(conn, delay);
+	if (!len && sdp_link_cannot_send(sk, conn))
+		err = -EPIPE;
+	while (done < len) {
+		if (sdp_link_cannot_send(sk, conn)) {
+			err = -EPIPE;
+			break;
+		}
+		if (lend) {
+			lend = false;
+			done += sdp_send_lend(sk, conn, &msg->msg_iter, &timeo,
+					      &lend);
+			continue;
+		}
+		n = sdp_send_some(sk, conn, msg, flags, zc);
+		if (n > 0) {
+			done += n;
+			if (++queued % SDP_SEND_PUSH_EVERY == 0 ||
+			    unlikely(zc->lease))
+				sdp_tx_run(conn);
+			continue;
+		}
+		/* No room: nothing comes behind what is there, so it goes. */
+		sdp_tx_set_delay(conn, delay | SDP_DELAY_PUSH);
+		sdp_tx_run(conn);
+		if (n == -EAGAIN)
+			err = sdp_send_wait_space(sk, conn, &timeo);
+		else if (n == -ENOMEM)
+			err = sdp_wait_memory(sk, &timeo);
+		else
+			err = n;
+		if (err)
+			break;
+		sdp_tx_set_delay(conn, delay);
+	}
+	sdp_tx_run(conn);
+	if (done)
+		return done;
+	if (err == -EPIPE)
+		sdp_link_failed(conn, ssk);	/* its error goes first */
+	return sk_stream_error(sk, flags, err);
+}
+
+int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
+	     struct msghdr *msg, int flags)
+{
+	struct sdp_send_zc zc = {};
+
+	return sdp_send_any(sk, ssk, conn, msg, flags, &zc);
+}
+
+int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
+		      struct sdp_conn *conn, struct msghdr *msg, int flags)
+{
+	struct sdp_send_zc zc = { .uarg = msg->msg_ubuf };
+	struct sk_buff *note;
+	int n = -ENOBUFS;
+
+	if (!zc.uarg)
+		zc.uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
+	if (!zc.uarg)
+		return -ENOBUFS;
+	note = sdp_lease_note(zc.uarg);
+	if (note) {
+		n = sdp_send_any(sk, ssk, conn, msg, flags, &zc);
+		if (n > 0)
+			sdp_lease_tell_in_turn(conn, note, !zc.copied);
+		else
+			sdp_lease_tell(note, true);
+	}
+	if (msg->msg_ubuf)
+		;	/* it is its owner's, who keeps it */
+	else if (n > 0)
+		net_zcopy_put(zc.uarg);
+	else
+		net_zcopy_put_abort(zc.uarg, true);
+	return n;
+}

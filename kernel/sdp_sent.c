@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Send completions: what was posted is over, in the order of posting.
+ *
+ * Most give memory back and nothing more.  RDMA Reads and Writes and the requests
+ * that take registrations back go the same way, and complete in their turn: what
+ * was read is handed to the reader here, before the peer can be told of it, so
+ * nothing that it sends then can overtake it.
+ *
+ * All this is under tx.lock.  What needs a call up is left in tx.done, for who
+ * polled to act upon without the lock.
+ */
+#include "sdp_clock.h"
+#include "sdp_post.h"
+#include "sdp_sent.h"
+#include "sdp_trace.h"
+
+/* Bytes that an RDMA Read has brought are the stream's next. */
+static void sdp_sent_read(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_buf *buf = msg->buf;
+
+	sdp_snk_read(&conn->tx.mode.snk, msg->bytes);
+	conn->tx.ctl |= SDP_CTL_RD_COMPL;
+	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, msg->bytes);
+	spin_lock(&conn->rx.lock);
+	conn->rx.bytes += msg->bytes;
+	if (buf) {
+		buf->off = 0;
+		buf->left = msg->bytes;
+		buf->mark = 0;
+		list_add_tail(&buf->node, &conn->rx.queue);
+		conn->rx.inq += msg->bytes;
+		msg->buf = NULL;
+	} else {
+		conn->rx.read += msg->bytes;
+	}
+	spin_unlock(&conn->rx.lock);
+	if (buf) {
+		conn->tx.done |= SDP_TX_DONE_READ;
+		conn->tx.fetched_bytes += msg->bytes;
+		sdp_count(conn->sn, SDP_CNT_FETCHED, msg->bytes);
+	} else {
+		msg->loan->moved = msg->bytes;
+		conn->tx.taken_bytes += msg->bytes;
+		sdp_count(conn->sn, SDP_CNT_TAKEN, msg->bytes);
+	}
+}
+
+/* The peer's device has it, and ours need not repeat it: its key is taken back. */
+static void sdp_sent_write(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	msg->op = SDP_OP_TAKE_BACK;
+	msg->slots = 1;
+	msg->loan->state = SDP_LOAN_BACK;
+	msg->loan->moved = msg->bytes;
+	conn->tx.lent_at = jiffies;
+	if (msg->loan->lease)
+		sdp_mode_lent(&conn->tx.mode, true);
+	list_add_tail(&msg->node, &conn->tx.back);
+}
+
+static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	list_del_init(&msg->node);
+	conn->tx.inflight -= msg->slots;
+	if (unlikely(sdp_post_is_watched(msg))) {
+		conn->tx.watched_ops--;
+		if (msg->op == SDP_OP_READ)
+			sdp_sent_read(conn, msg);
+		if (msg->loan)
+			conn->tx.done |= SDP_TX_DONE_LOAN;
+	}
+	conn->tx.inflight_bytes -= msg->charged;
+	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
+	if (msg->op == SDP_OP_NOTHING) {
+		sdp_clock_answered(conn);
+	} else {
+		conn->tx.progress = jiffies;
+		if (conn->tx.small_out && msg->op == SDP_OP_SEND &&
+		    msg->mseq == conn->tx.small_mseq)
+			conn->tx.small_out = false;
+	}
+	if (msg->op != SDP_OP_SEND)
+		;
+	else if (msg->mid == SDP_MID_DISCONN)
+		conn->tx.done |= SDP_TX_DONE_FIN;
+	else if (msg->mid == SDP_MID_ABORT_CONN)
+		conn->tx.done |= SDP_TX_DONE_ABORT;
+	if (unlikely(msg->op == SDP_OP_WRITE))
+		sdp_sent_write(conn, msg);
+	else
+		sdp_msg_sent(conn, msg);
+	if (!conn->tx.outstanding)
+		sdp_msg_idle(conn);
+}
+
+void sdp_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)
+{
+	struct sdp_msg *first;
+	bool last;
+
+	lockdep_assert_held(&conn->tx.lock);
+	trace_sdp_send_done(conn->id, msg->mid, msg->mseq, status);
+	if (status) {
+		/* All stays posted until the queue pair is destroyed. */
+		if (!conn->tx.broken) {
+			conn->tx.done |= SDP_TX_DONE_LOST;
+			conn->tx.timed_out = status == -ETIMEDOUT;
+		}
+		conn->tx.broken = true;
+		return;
+	}
+	do {
+		first = list_first_entry(&conn->tx.posted, struct sdp_msg,
+					 node);
+		last = first == msg;
+		sdp_sent_one(conn, first);
+	} while (!last);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The sleeps of a caller in send() or recv().
+ *
+ * He sleeps on conn->wq and polls the completion queues in his own context when an
+ * event wakes him: so a ping-pong costs one wake-up per message, as it does a verbs
+ * program.  The socket lock is given back for the time.  Signals and time-outs end
+ * a sleep as they end TCP's; but nobody leaves while a device may touch his memory.
+ */
+#include <linux/sched/signal.h>
+#include "sdp_clock.h"
+#include "sdp_spin.h"
+#include "sdp_wait.h"
+
+/* SO_BUSY_POLL, in microseconds. */
+static unsigned int sdp_wait_busy_poll(const struct sock *sk)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	return READ_ONCE(sk->sk_ll_usec);
+#else
+	return 0;
+#endif
+}
+
+int sdp_wait_event(struct sock *sk, struct sdp_conn *conn,
+		   wait_queue_entry_t *wait, long *timeo)
+{
+	unsigned int busy = sdp_wait_busy_poll(sk);
+
+	if (!*timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	release_sock(sk);
+	*timeo = sdp_spin_sleep(conn, wait, *timeo, busy);
+	lock_sock(sk);
+	return 0;
+}
+
+int sdp_wait_until(struct sock *sk, struct sdp_conn *conn,
+		   wait_queue_entry_t *wait, unsigned long until, long *timeo)
+{
+	long nap = min_t(long, until - jiffies, *timeo), left;
+
+	if (nap <= 0)
+		return *timeo ? -ETIME : -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	release_sock(sk);
+	left = sdp_spin_sleep(conn, wait, nap, sdp_wait_busy_poll(sk));
+	lock_sock(sk);
+	if (*timeo != MAX_SCHEDULE_TIMEOUT)
+		*timeo -= nap - left;
+	return 0;
+}
+
+int sdp_wait_memory(struct sock *sk, long *timeo)
+{
+	long nap = min_t(long, *timeo, HZ / 50 + 1);
+
+	if (!nap)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	if (*timeo != MAX_SCHEDULE_TIMEOUT)
+		*timeo -= nap;
+	release_sock(sk);
+	schedule_timeout_interruptible(nap);
+	lock_sock(sk);
+	return 0;
+}
+
+/* The same as SDP_CLOCK_CANCEL, if the caller is being killed. */
+enum { SDP_WAIT_KILLED = 5 * HZ };
+
+void sdp_wait_cancelled(struct sock *sk, struct sdp_conn *conn,
+			wait_queue_entry_t *wait, unsigned long since)
+{
+	unsigned long limit = fatal_signal_pending(current) ? SDP_WAIT_KILLED :
+							      SDP_CLOCK_CANCEL;
+
+	if (time_after(jiffies, since + limit) && !READ_ONCE(conn->tx.err))
+		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");
+	release_sock(sk);
+	wait_woken(wait, TASK_UNINTERRUPTIBLE, HZ);
+	lock_sock(sk);
+}
