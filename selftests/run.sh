@@ -25,7 +25,7 @@ quick|full)
 esac
 case ${SDP_KERNEL:-} in
 6.1|6.12)	default_factor=8 ;;
-uml-debug)	default_factor=4 ;;
+uml-debug | uml-smp)	default_factor=4 ;;
 *)		default_factor=1 ;;
 esac
 export SDP_TIME_FACTOR=${SDP_TIME_FACTOR:-$default_factor}

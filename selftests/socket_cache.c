@@ -298,7 +298,7 @@ TEST_ON(cache_busy, ON_DOOR3)
 		OK(connect_to(required(), &a));
 	/* What is said for a 64th of that time is said for 100 ms. */
 	sysctl("cache_timeout", 6400);
-	sysctl("connect_timeout", 100);
+	sysctl("connect_timeout", ktap_ms(1000));
 	c = sock_flags(SOCK_NONBLOCK);
 	FAILS(EINPROGRESS, connect_to(c, &a));
 	EVENTUALLY(busy + 1, counter("fallback_busy"));

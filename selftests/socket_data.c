@@ -498,6 +498,7 @@ TEST(msg_waitall_cut_short)
 
 	OK(set_ms(p.s, SO_RCVTIMEO, 100));
 	send_pattern(p.c, 200, 5, 300);
+	arrived(p.s, 200);
 	EQ(200, recv(p.s, buf, sizeof(buf), MSG_WAITALL));
 	EQ(-1, pattern_check(buf, 200, 5, 300));
 	FAILS(EAGAIN, recv(p.s, buf, sizeof(buf), MSG_WAITALL));
@@ -936,6 +937,7 @@ TEST(recv_timeout)
 	FAILS(EAGAIN, recv(p.s, &c, 1, MSG_PEEK));
 	WAITED(100, ktap_ms(2000), start);
 	send_text(p.c, "x");
+	await(p.s, POLLIN);
 	recv_text(p.s, "x");
 }
 
@@ -954,6 +956,7 @@ TEST(send_timeout)
 	FAILS(EAGAIN, send(p.c, &c, 1, 0));
 	WAITED(100, ktap_ms(2000), start);
 	recv_pattern(p.s, sum, 5, 0);
+	await(p.c, POLLOUT);
 	send_text(p.c, "x");
 	recv_text(p.s, "x");
 }

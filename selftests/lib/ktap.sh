@@ -100,11 +100,14 @@ unload() {
 }
 
 without_module() { # COMMAND...
-	local status=0
+	local status=0 kept
 
+	# What the whole run goes by is not its default.
+	kept=$(sysctl net.sdp.connect_timeout net.sdp.cache_timeout | tr -d ' ')
 	unload
 	( "$@" ) || status=$?
 	insmod "$module"
+	sysctl -qw $kept
 	return $status
 }
 

@@ -448,12 +448,13 @@ void wait_asleep(pid_t pid, pid_t tid)
 {
 	long long end = ktap_now() + ktap_ms(1000);
 	char path[64], line[256];
-	int asleep = 0;
+	int asleep = 0, looks = 0;
 	char *state;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	while (asleep < 3 && ktap_now() < end) {
+	/* When we stood still ourselves that was one look. */
+	while (asleep < 3 && (ktap_now() < end || looks++ < 200)) {
 		f = fopen(path, "re");
 		if (!f)
 			return;		/* it has ended */

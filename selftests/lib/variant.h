@@ -115,6 +115,10 @@ unsigned long long count(const char *name);
 
 /* Memory of its own that begins @off bytes behind a page. */
 char *memory(size_t len, size_t off);
+/* Nothing is there any more, and nothing else will be. */
+#define forget(at, len)							\
+	CHECK(mmap(at, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, \
+		   -1, 0) != MAP_FAILED)
 /* The same with the pattern, key 1, from position 0. */
 char *pattern(size_t len, size_t off);
 

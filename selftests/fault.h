@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the fault cases share; see sdp_fault.c. */
+#ifndef _SELFTESTS_FAULT_H
+#define _SELFTESTS_FAULT_H
+
+#include "lib/inject.h"
+#include "lib/variant.h"
+
+enum { FAULT_BIG = 1 << 20, FAULT_TALK = 40000 };
+
+extern char *fault_big;		/* FAULT_BIG bytes of the pattern of key 7 */
+extern char *fault_room;	/* and as many for anything */
+
+/* What a step works on; fresh for each. */
+struct step {
+	struct pair p;
+	int fd;
+	int flags;
+	size_t len, done;
+	struct task task;
+	void *arg;
+};
+
+struct op {
+	const char *name;
+	void (*before)(struct step *st);
+	int (*call)(struct step *st);
+	/* @ret and errno are the call's. */
+	void (*after)(struct step *st, int ret);
+	int errors[6];		/* that TCP gives there */
+};
+
+/*
+ * The call again and again, each time with the next chance to fail taken, until there
+ * is none; there must be so many at least.  Over TCP: anywhere in it, and any number.
+ */
+void fault_sweep(const struct op *op, int least);
+void fault_sweep_at(enum fault_aim at, const struct op *op, int least);
+
+/* FAULT_TALK bytes each way, and the end of one. */
+void fault_talk(int c, int s);
+/* A new connection, every byte compared. */
+void fault_still_works(void);
+/* For an op that needs nothing before or after. */
+void fault_nothing(struct step *st);
+
+#endif

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Each call of the socket API, with its first, second, third ... allocation failing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault.h"
+
+/* ------------------------------------------------------------- making sockets */
+
+static int call_socket(struct step *st)
+{
+	st->fd = variant->door == DOOR1 ?
+		socket(AF_INET_SDP, SOCK_STREAM, 0) :
+		socket(variant->family, SOCK_STREAM,
+		       variant->door == DOOR2 ? IPPROTO_SDP : 0);
+	return st->fd;
+}
+
+static void after_socket(struct step *st, int ret)
+{
+	(void)st;
+	(void)ret;
+}
+
+TEST_LIMIT(socket_faults, ~ON_DOOR3, 60)
+{
+	static const struct op op = {
+		"socket", fault_nothing, call_socket,
+		after_socket,
+		{ ENOMEM, ENOBUFS, ENFILE },
+	};
+
+	fault_sweep(&op, 1);
+}
+
+static void before_ulp(struct step *st)
+{
+	st->fd = OK(socket(variant->family, SOCK_STREAM, 0));
+}
+
+static int call_ulp(struct step *st)
+{
+	return setsockopt(st->fd, SOL_TCP, TCP_ULP, SDP_ULP_NAME,
+			  strlen(SDP_ULP_NAME));
+}
+
+static void after_ulp(struct step *st, int ret)
+{
+	if (ret)
+		OK(call_ulp(st));
+}
+
+TEST_LIMIT(ulp_faults, ON_DOOR3, 60)
+{
+	static const struct op op = {
+		"TCP_ULP", before_ulp, call_ulp, after_ulp, { ENOMEM },
+	};
+
+	fault_sweep(&op, 1);
+}
+
+/* ------------------------------------------------------------ bind and listen */
+
+static void before_bind(struct step *st)
+{
+	st->fd = sock();
+	here(&st->p.addr, 0);
+}
+
+static int call_bind(struct step *st)
+{
+	return bind_to(st->fd, &st->p.addr);
+}
+
+static void after_bind(struct step *st, int ret)
+{
+	if (ret)
+		OK(call_bind(st));
+}
+
+TEST_LIMIT(bind_faults, ~0u, 60)
+{
+	/* TCP has one answer for all that get_port() meets. */
+	static const struct op op = {
+		"bind", before_bind, call_bind, after_bind,
+		{ EADDRINUSE, EFAULT },
+	};
+
+	fault_sweep(&op, 1);
+}
+
+static void before_listen(struct step *st)
+{
+	before_bind(st);
+	OK(call_bind(st));
+	OK(name_of(st->fd, &st->p.addr));
+}
+
+static int call_listen(struct step *st)
+{
+	return listen(st->fd, 4);
+}
+
+static void after_listen(struct step *st, int ret)
+{
+	int c = sock(), s;
+
+	if (ret)
+		OK(call_listen(st));
+	OK(connect_to(c, &st->p.addr));
+	s = accept_any(st->fd);
+	/* Door 3 may have been left with TCP alone. */
+	if (variant->door != DOOR3)
+		must_be_sdp(c);
+	fault_talk(c, s);
+	close(c);
+	close(s);
+}
+
+TEST_LIMIT(listen_faults, ~0u, 120)
+{
+	static const struct op op = {
+		"listen", before_listen, call_listen, after_listen,
+		{ ENOMEM },
+	};
+
+	fault_sweep(&op, 2);
+}
+
+/* --------------------------------------------------------- connect and accept */
+
+static void before_connect(struct step *st)
+{
+	pair_start(&st->p);
+}
+
+static int call_connect(struct step *st)
+{
+	return connect_to(st->p.c, &st->p.addr);
+}
+
+static void after_connect(struct step *st, int ret)
+{
+	if (ret)
+		OK(call_connect(st));
+	st->p.s = accept_any(st->p.l);
+	if (variant->door != DOOR3)
+		must_be_sdp(st->p.c);
+	fault_talk(st->p.c, st->p.s);
+}
+
+TEST_LIMIT(connect_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"connect", before_connect, call_connect, after_connect,
+		{ EADDRNOTAVAIL, ENOMEM, ENOBUFS, EFAULT },
+	};
+
+	fault_sweep(&op, 3);
+}
+
+static void before_accept(struct step *st)
+{
+	pair_start(&st->p);
+	OK(connect_to(st->p.c, &st->p.addr));
+	await(st->p.l, POLLIN);
+}
+
+static int call_accept(struct step *st)
+{
+	st->p.s = accept(st->p.l, NULL, NULL);
+	return st->p.s;
+}
+
+/* The connection waits for the next accept(). */
+static void after_accept(struct step *st, int ret)
+{
+	if (ret < 0) {
+		nonblock(st->p.l, true);
+		OK(call_accept(st));
+	}
+	must_be_sdp(st->p.s);
+	fault_talk(st->p.c, st->p.s);
+}
+
+TEST_LIMIT(accept_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"accept", before_accept, call_accept, after_accept,
+		{ ENFILE, ENOMEM, ENOBUFS },
+	};
+
+	fault_sweep(&op, 2);
+}
+
+/* -------------------------------------------------------------- moving bytes */
+
+static void before_send(struct step *st, size_t len, bool lend)
+{
+	sysctl("zcopy_thresh", lend ? 65536 : 0);
+	pair_open(&st->p);
+	st->len = len;
+	st->task = (struct task){ .run = task_recv, .fd = st->p.s, .buf = fault_room,
+				  .len = len, .flags = MSG_WAITALL };
+	memset(fault_room, 0, len);
+	task_start(&st->task);
+}
+
+static int call_send(struct step *st)
+{
+	ssize_t n = send(st->p.c, fault_big, st->len, MSG_NOSIGNAL);
+
+	st->done = n > 0 ? n : 0;
+	return n < 0 ? -1 : 0;
+}
+
+/* What was accepted arrives, and the rest when it is sent. */
+static void after_send(struct step *st, int ret)
+{
+	(void)ret;
+	while (st->done < st->len)
+		st->done += OK(send(st->p.c, fault_big + st->done,
+				    st->len - st->done, MSG_NOSIGNAL));
+	EQ(st->len, task_join(&st->task));
+	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
+}
+
+static void before_send_1(struct step *st)
+{
+	before_send(st, 1, false);
+}
+
+static void before_send_64k(struct step *st)
+{
+	before_send(st, 65536, false);
+}
+
+static void before_send_1m(struct step *st)
+{
+	before_send(st, FAULT_BIG, false);
+}
+
+static void before_lend_1m(struct step *st)
+{
+	before_send(st, FAULT_BIG, true);
+}
+
+TEST_LIMIT(send_1_faults, ~0u, 120)
+{
+	static const struct op op = {
+		"send", before_send_1, call_send, after_send, { EFAULT },
+	};
+
+	fault_sweep(&op, 3);
+}
+
+TEST_LIMIT(send_64k_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"send 64 KiB", before_send_64k, call_send, after_send,
+		{ EFAULT },
+	};
+
+	fault_sweep(&op, 8);
+}
+
+TEST_LIMIT(send_1m_faults, ~0u, 600)
+{
+	static const struct op op = {
+		"send 1 MiB", before_send_1m, call_send, after_send,
+		{ EFAULT },
+	};
+
+	fault_sweep(&op, 40);
+}
+
+/* The same without a copy: what cannot be lent is copied. */
+TEST_LIMIT(lend_1m_faults, ON_SDP, 600)
+{
+	static const struct op op = {
+		"send 1 MiB, lent", before_lend_1m, call_send, after_send,
+		{ EFAULT },
+	};
+
+	fault_sweep(&op, 12);
+}
+
+/* And by MSG_ZEROCOPY, which leaves the rest to others: who was told to is told. */
+static void before_lease(struct step *st)
+{
+	before_send(st, FAULT_BIG / 4, true);
+	OK(set_int(st->p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+}
+
+static int call_lease(struct step *st)
+{
+	ssize_t n = send(st->p.c, fault_big, st->len, MSG_NOSIGNAL | MSG_ZEROCOPY);
+
+	st->done = n > 0 ? n : 0;
+	return n < 0 ? -1 : 0;
+}
+
+static void after_lease(struct step *st, int ret)
+{
+	after_send(st, ret);
+	if (!ret)
+		EQ(1, notified(st->p.c, 0, NULL));
+}
+
+TEST_LIMIT(lease_faults, ON_SDP, 600)
+{
+	static const struct op op = {
+		"send 256 KiB, leased", before_lease, call_lease, after_lease,
+		{ EFAULT, ENOBUFS },
+	};
+
+	fault_sweep(&op, 8);
+}
+
+static void before_recv(struct step *st)
+{
+	sysctl("zcopy_thresh", 0);
+	pair_open(&st->p);
+	st->len = 65536;
+	memset(fault_room, 0, st->len);
+	EQ(st->len, send(st->p.c, fault_big, st->len, MSG_NOSIGNAL));
+}
+
+static int call_recv(struct step *st)
+{
+	ssize_t n = recv(st->p.s, fault_room, st->len, MSG_WAITALL);
+
+	st->done = n > 0 ? n : 0;
+	return n < 0 ? -1 : 0;
+}
+
+/* No byte is lost by a call that could not write it to the caller's memory. */
+static void after_recv(struct step *st, int ret)
+{
+	(void)ret;
+	while (st->done < st->len)
+		st->done += OK(recv(st->p.s, fault_room + st->done,
+				    st->len - st->done, 0));
+	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
+	fault_talk(st->p.c, st->p.s);
+}
+
+TEST_LIMIT(recv_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"recv", before_recv, call_recv, after_recv, { EFAULT },
+	};
+
+	fault_sweep(&op, 4);
+}
+
+/* Read to where it is wanted; or not, and copied. */
+static void before_take(struct step *st)
+{
+	sysctl("zcopy_thresh", 65536);
+	pair_open(&st->p);
+	st->len = FAULT_BIG;
+	memset(fault_room, 0, st->len);
+	st->task = (struct task){ .run = task_send, .fd = st->p.c, .buf = fault_big,
+				  .len = st->len };
+	task_start(&st->task);
+}
+
+static void after_take(struct step *st, int ret)
+{
+	after_recv(st, ret);
+	EQ(st->len, task_join(&st->task));
+}
+
+TEST_LIMIT(take_faults, ON_SDP, 240)
+{
+	static const struct op op = {
+		"recv 1 MiB, taken", before_take, call_recv, after_take,
+		{ EFAULT },
+	};
+
+	fault_sweep(&op, 8);
+}
+
+/* ----------------------------------------------------------------- the others */
+
+static void before_talk(struct step *st)
+{
+	pair_open(&st->p);
+}
+
+static int call_poll(struct step *st)
+{
+	struct pollfd fds[2] = {
+		{ .fd = st->p.c, .events = POLLIN | POLLOUT },
+		{ .fd = st->p.s, .events = POLLIN | POLLOUT },
+	};
+
+	return poll(fds, 2, 0);
+}
+
+static void after_talk(struct step *st, int ret)
+{
+	(void)ret;
+	fault_talk(st->p.c, st->p.s);
+}
+
+TEST_LIMIT(poll_faults, ~0u, 60)
+{
+	static const struct op op = {
+		"poll", before_recv, call_poll, after_recv, { EFAULT },
+	};
+
+	fault_sweep(&op, 0);
+}
+
+static int call_shutdown(struct step *st)
+{
+	return shutdown(st->p.c, SHUT_WR);
+}
+
+/* It may not fail, and the peer gets the end of the stream.  TCP, if it has no
+ * memory for the FIN, never says it.
+ */
+static void after_shutdown(struct step *st, int ret)
+{
+	EQ(0, ret);
+	recv_pattern(st->p.s, 65536, 7, 0);
+	expect_eof(st->p.s);
+	send_pattern(st->p.s, FAULT_TALK, 4, 0);
+	recv_pattern(st->p.c, FAULT_TALK, 4, 0);
+}
+
+TEST_LIMIT(shutdown_faults, ON_SDP, 60)
+{
+	static const struct op op = {
+		"shutdown", before_recv, call_shutdown, after_shutdown, { 0 },
+	};
+
+	fault_sweep(&op, 0);
+}
+
+static int call_close(struct step *st)
+{
+	int fd = st->p.c;
+
+	st->p.c = -1;
+	return close(fd);
+}
+
+static void after_close(struct step *st, int ret)
+{
+	EQ(0, ret);
+	recv_pattern(st->p.s, 65536, 7, 0);
+	expect_eof(st->p.s);
+}
+
+TEST_LIMIT(close_faults, ON_SDP, 60)
+{
+	static const struct op op = {
+		"close", before_recv, call_close, after_close, { 0 },
+	};
+
+	fault_sweep(&op, 0);
+}
+
+static void before_close_listener(struct step *st)
+{
+	before_accept(st);
+}
+
+static int call_close_listener(struct step *st)
+{
+	int fd = st->p.l;
+
+	st->p.l = -1;
+	return close(fd);
+}
+
+static void after_close_listener(struct step *st, int ret)
+{
+	EQ(0, ret);
+	expect_reset(st->p.c);
+}
+
+TEST_LIMIT(close_listener_faults, ON_SDP, 60)
+{
+	static const struct op op = {
+		"close of a listener", before_close_listener,
+		call_close_listener, after_close_listener, { 0 },
+	};
+
+	fault_sweep(&op, 0);
+}
+
+static int call_info(struct step *st)
+{
+	struct sdp_info info;
+
+	return sdp_info(st->p.c, &info) < 0 ? -1 : 0;
+}
+
+TEST_LIMIT(info_faults, ON_SDP, 60)
+{
+	static const struct op op = {
+		"SDP_INFO", before_talk, call_info, after_talk, { EFAULT },
+	};
+
+	fault_sweep(&op, 1);
+}
+
+/* How many connections and listeners sock_diag shows; -1 with errno. */
+static int dump(void)
+{
+	struct {
+		struct nlmsghdr nlh;
+		struct sdp_diag_req req;
+	} msg = {
+		.nlh = {
+			.nlmsg_len = sizeof(msg),
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		},
+		.req.sdiag_family = AF_INET_SDP,
+	};
+	static union {
+		struct nlmsghdr nlh;
+		char bytes[32768];
+	} buf;
+	int fd, n, len, seen = 0, err = 0;
+	struct nlmsghdr *h;
+
+	fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+	if (send(fd, &msg, sizeof(msg), 0) < 0)
+		err = errno;
+	for (n = 1; !err && n; ) {
+		len = recv(fd, &buf, sizeof(buf), 0);
+		if (len < 0)
+			err = errno;
+		for (h = &buf.nlh; !err && NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+			if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
+				seen++;
+			else if (h->nlmsg_type == NLMSG_ERROR)
+				err = -((struct nlmsgerr *)NLMSG_DATA(h))->error;
+			else if (h->nlmsg_type == NLMSG_DONE)
+				n = 0;
+		}
+	}
+	close(fd);
+	errno = err;
+	return err ? -1 : seen;
+}
+
+static int call_dump(struct step *st)
+{
+	(void)st;
+	return dump();
+}
+
+static void after_dump(struct step *st, int ret)
+{
+	if (ret < 0)
+		ret = OK(dump());
+	if (ret < 3)
+		FAIL("two ends and a listener, and %d in the dump", ret);
+	fault_talk(st->p.c, st->p.s);
+}
+
+TEST_LIMIT(diag_faults, BIT(DOOR1_V4), 60)
+{
+	static const struct op op = {
+		"sock_diag", before_talk, call_dump, after_dump,
+		{ ENOMEM, ENOBUFS, EFAULT },
+	};
+
+	fault_sweep(&op, 1);
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whole connections with one failing allocation anywhere, in workers and interrupts
+ * too; then with many; and a device that comes or goes meanwhile.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "fault.h"
+#include "lib/module.h"
+
+enum { LIFE = 200000 };
+
+static atomic_bool client_done;
+
+/* Sends the pattern; how much was taken before an error. */
+static long long life_send(int fd, __u64 key)
+{
+	static __thread char buf[16384];
+	long long pos = 0;
+	ssize_t n;
+
+	while (pos < LIFE) {
+		size_t want = LIFE - pos;
+
+		if (want > sizeof(buf))
+			want = sizeof(buf);
+		pattern_fill(buf, want, key, pos);
+		n = send(fd, buf, want, MSG_NOSIGNAL);
+		if (n < 0 && errno == EAGAIN)
+			FAIL("send hangs after %lld bytes", pos);
+		if (n < 0)
+			break;
+		pos += n;
+	}
+	return pos;
+}
+
+/* Receives to the end, or an error; true if all came. */
+static bool life_recv(int fd, __u64 key)
+{
+	static __thread char buf[16384];
+	long long pos = 0;
+	ssize_t n, bad;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+		bad = pattern_check(buf, n, key, pos);
+		if (bad >= 0)
+			FAIL("wrong byte at %lld", pos + bad);
+		pos += n;
+	}
+	if (n < 0 && errno == EAGAIN)
+		FAIL("recv hangs after %lld bytes", pos);
+	if (!n && pos != LIFE)
+		FAIL("end of stream after %lld bytes, not reset", pos);
+	return !n;
+}
+
+static void set_limits(int fd)
+{
+	/* Longer than all of the module's: connect 2 s, CM 8 s. */
+	OK(set_ms(fd, SO_RCVTIMEO, ktap_ms(20000)));
+	OK(set_ms(fd, SO_SNDTIMEO, ktap_ms(20000)));
+}
+
+static void life_server(struct task *t)
+{
+	int s;
+
+	t->ret = 0;
+	while (!client_done) {
+		if (!(poll_one(t->fd, POLLIN, 20) & POLLIN))
+			continue;
+		s = accept(t->fd, NULL, NULL);
+		if (s < 0)
+			continue;	/* the client is told, or tries again */
+		set_limits(s);
+		if (life_recv(s, 5) && life_send(s, 6) == LIFE)
+			t->ret++;
+		close(s);
+	}
+}
+
+enum life {
+	GOOD,		/* there and back, every byte */
+	REFUSED,	/* it was not established */
+	BROKEN,		/* it was, and was reset */
+};
+
+/* One connection. */
+static enum life life_client(const union addr *a)
+{
+	int c = door_socket(variant->door, variant->family, 0);
+	enum life end = BROKEN;
+
+	if (c < 0) {
+		if (errno != ENOMEM && errno != ENOBUFS && errno != ENFILE)
+			FAIL("socket: %s", ktap_errno(errno));
+		return REFUSED;
+	}
+	set_limits(c);
+	if (!connect_to(c, a)) {
+		if (life_send(c, 5) == LIFE && !shutdown(c, SHUT_WR) &&
+		    life_recv(c, 6))
+			end = GOOD;
+		else if (errno != ECONNRESET && errno != EPIPE &&
+			 errno != ENOTCONN && errno != ENETRESET)
+			FAIL("broken by %s", ktap_errno(errno));
+	} else {
+		end = REFUSED;
+		/* ECONNREFUSED, ETIMEDOUT: it was the peer who had no memory;
+		 * ENETUNREACH: the device is gone.
+		 */
+		if (errno != ENOMEM && errno != ENOBUFS && errno != EADDRNOTAVAIL &&
+		    errno != ECONNREFUSED && errno != ETIMEDOUT &&
+		    errno != ENETUNREACH)
+			FAIL("connect: %s", ktap_errno(errno));
+	}
+	close(c);
+	return end;
+}
+
+static void life_start(struct task *t, union addr *a)
+{
+	fault_aim(FAULT_IN_MODULE);
+	client_done = false;
+	*t = (struct task){ .run = life_server, .fd = listener(a, 4) };
+	task_start(t);
+}
+
+static void life_end(struct task *t)
+{
+	fault_quiet();
+	client_done = true;
+	task_join(t);
+	close(t->fd);
+}
+
+/* One fault, ever further into the life of a connection. */
+static void one_fault(const char *kind, int least)
+{
+	int k, good = 0, struck = 0, missed = 0;
+	enum life life;
+	struct task t;
+	union addr a;
+
+	life_start(&t, &a);
+	for (k = 2; missed < 3 && k < 1000; k++) {
+		fault_strike_once(kind, k);
+		life = life_client(&a);
+		if (life == BROKEN)
+			FAIL("chance %d: an established connection broke", k);
+		if (fault_struck_yet(kind)) {
+			missed = 0;
+			struck++;
+			good += life == GOOD;
+		} else {
+			missed++;	/* so many chances there are not */
+			EQ(GOOD, life);
+			/* What has been counted is known at a fault only. */
+			while (!fault_struck_yet(kind))
+				life_client(&a);
+		}
+		fault_quiet();
+		EQ(GOOD, life_client(&a));
+	}
+	life_end(&t);
+	fault_still_works();
+	ktap_note("%s: %d connections with one fault, %d went well", kind,
+		  struck, good);
+	if (struck < least)
+		FAIL("expected at least %d faults, got %d", least, struck);
+}
+
+TEST_LIMIT(life_one_slab, BIT(DOOR1_V4) | BIT(DOOR3_V4), 400)
+{
+	one_fault("failslab", 20);
+}
+
+TEST_LIMIT(life_one_page, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 400)
+{
+	one_fault("fail_page_alloc", 4);
+}
+
+/* Many faults at any time, for a while. */
+static void many_faults(const char *percent)
+{
+	enum { MOST = 1000000 };
+	long long end = ktap_now() + 5000, faults;
+	int count[3] = { };
+	struct task t;
+	union addr a;
+
+	life_start(&t, &a);
+	fault_strike("failslab", "1", percent, "1000000");
+	fault_strike("fail_page_alloc", "1", percent, "1000000");
+	while (ktap_now() < end)
+		count[life_client(&a)]++;
+	faults = 2 * MOST - fault_knob("failslab", "times") -
+		 fault_knob("fail_page_alloc", "times");
+	fault_quiet();
+	EQ(GOOD, life_client(&a));
+	life_end(&t);
+	fault_still_works();
+	/* A request that finds no memory is made again: few are not made. */
+	ktap_note("%s %% of allocations, %lld in all, fail: %d connections went well, %d were not made, %d broke",
+		  percent, faults, count[GOOD], count[REFUSED], count[BROKEN]);
+	if (!faults)
+		FAIL("nothing failed");
+}
+
+/* What the peer refuses of leases is copied by nobody's call, with what there is. */
+TEST_LIMIT(lease_refused_30_percent, ON_SDP, 120)
+{
+	enum { CALLS = 24, LEN = 100000 };
+	static char all[CALLS * LEN];
+	struct task t = { .run = task_drain };
+	unsigned int told = 0, sent = 0;
+	size_t done = 0;
+	struct pair p;
+	ssize_t n;
+
+	pattern_fill(all, sizeof(all), 1, 0);
+	pair_open(&p);
+	OK(set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+	OK(set_int(p.s, SOL_SDP, SDP_ZCOPY, 0));
+	t.fd = p.s;
+	task_start(&t);
+	fault_aim(FAULT_IN_MODULE);
+	fault_strike("failslab", "1", "30", "1000000");
+	fault_strike("fail_page_alloc", "1", "30", "1000000");
+	while (done < sizeof(all)) {
+		n = send(p.c, all + done, LEN < sizeof(all) - done ? LEN : sizeof(all) - done,
+			 MSG_ZEROCOPY | MSG_NOSIGNAL);
+		if (n > 0) {
+			done += n;
+			sent++;
+		} else if (errno != EFAULT && errno != ENOBUFS) {
+			FAIL("send: %s, which TCP does not say", ktap_errno(errno));
+		}
+	}
+	fault_quiet();
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(sizeof(all), task_join(&t));
+	while (told < sent)
+		told += notified(p.c, told, NULL);
+	EQ(sent, told);
+	fault_still_works();
+}
+
+TEST_LIMIT(life_1_percent, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 120)
+{
+	many_faults("1");
+}
+
+TEST_LIMIT(life_10_percent, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 120)
+{
+	many_faults("10");
+}
+
+/* A device that comes, and finds a listener, while one allocation fails. */
+TEST_LIMIT(device_add_faults, BIT(DOOR1_V4), 240)
+{
+	int k, struck = 0, useless = 0;
+	struct task t;
+	union addr a;
+
+	life_start(&t, &a);
+	for (k = 2; k < 200; k++) {
+		device_remove();
+		fault_strike_once("failslab", k);
+		OK(device_try_add());
+		if (!fault_struck_yet("failslab"))
+			break;
+		fault_quiet();
+		struck++;
+		/* Either all of it, or the next one serves. */
+		if (life_client(&a) != GOOD) {
+			useless++;
+			device_remove();
+			device_add();
+			EQ(GOOD, life_client(&a));
+		}
+	}
+	while (!fault_struck_yet("failslab"))
+		life_client(&a);
+	life_end(&t);
+	fault_still_works();
+	ktap_note("device: %d faults, %d times of no use", struck, useless);
+	if (struck < 4)
+		FAIL("expected at least 4 faults, got %d", struck);
+}
+
+/* The device goes at any moment of a connection's life, and comes back. */
+TEST_LIMIT(device_goes_any_time, BIT(DOOR1_V4) | BIT(DOOR2_V6), 240)
+{
+	int i, count[3] = { };
+	struct task t;
+	union addr a;
+	pid_t pid;
+
+	life_start(&t, &a);
+	for (i = 0; i < 12; i++) {
+		pid = OK(fork());
+		if (!pid) {
+			usleep(i * 2000);
+			device_remove();
+			device_add();
+			_exit(0);
+		}
+		while (!waitpid(pid, NULL, WNOHANG))
+			count[life_client(&a)]++;
+		/* Its CM listens a moment later. */
+		EVENTUALLY(GOOD, life_client(&a));
+	}
+	life_end(&t);
+	ktap_note("%d connections went well, %d were not made, %d broke",
+		  count[GOOD], count[REFUSED], count[BROKEN]);
+	if (!count[REFUSED] || !count[BROKEN])
+		FAIL("the device always went at the same moment");
+}

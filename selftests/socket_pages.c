@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What long sends and receives are made from: memory of every kind, and memory that
+ * changes under them.  SDP has the device read and write it where it is, TCP copies;
+ * what a program sees is the same: the right bytes, or a clean EFAULT for those that
+ * there are none for.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/io_uring.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "lib/variant.h"
+
+enum {
+	LONG	= 1 << 20,
+	MANY	= 16 * LONG,	/* more than a peer has room for who does not read */
+};
+
+/* Memory that is not there, in the middle or behind it. */
+TEST(zcopy_bad_memory)
+{
+	struct task t = { .run = task_send, .len = 200000 };
+	char *half = memory(LONG, 0), *there;
+	struct pair p;
+	ssize_t n;
+
+	pair_open(&p);
+	pattern_fill(half, LONG, 1, 0);
+	OK(munmap(half + 128 * 1024, LONG - 128 * 1024));
+	n = OK(send(p.c, half, LONG, 0));
+	IN_RANGE(1, 128 * 1024, n);
+	FAILS(EFAULT, send(p.c, half + 128 * 1024, 100000, 0));
+	recv_pattern(p.s, n, 1, 0);
+	/* What a reader has no room for stays. */
+	t.fd = p.c;
+	t.buf = pattern(t.len, 0);
+	task_start(&t);
+	there = memory(t.len, 0);
+	OK(mprotect(there, t.len, PROT_READ));
+	FAILS(EFAULT, recv(p.s, there, t.len, 0));
+	OK(mprotect(there, t.len, PROT_READ | PROT_WRITE));
+	EQ(t.len, recv(p.s, there, t.len, MSG_WAITALL));
+	EQ(-1, pattern_check(there, t.len, 1, 0));
+	EQ(t.len, task_join(&t));
+}
+
+static int send_mapped_(const struct pair *p, char *at, size_t len)
+{
+	struct task t = { .run = task_send, .fd = p->c, .buf = at, .len = len };
+	char *there = memory(len, 0);
+
+	CHECK(at != MAP_FAILED);
+	task_start(&t);
+	EQ(len, recv(p->s, there, len, MSG_WAITALL));
+	EQ(0, memcmp(there, at, len));
+	EQ(len, task_join(&t));
+	return 0;
+}
+
+#define send_mapped(...)	CALL(send_mapped_(__VA_ARGS__))
+
+/* Memory of many kinds: never touched, a file's, shared, huge. */
+TEST(zcopy_kinds_of_memory)
+{
+	char name[] = "/tmp/zcopy-XXXXXX";
+	struct pair p;
+	char *at;
+	int fd;
+
+	pair_open(&p);
+	send_mapped(&p, mmap(NULL, LONG, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			     -1, 0), LONG);
+	fd = OK(mkstemp(name));
+	OK(unlink(name));
+	EQ(LONG, write(fd, pattern(LONG, 0), LONG));
+	send_mapped(&p, mmap(NULL, LONG, PROT_READ, MAP_PRIVATE, fd, 0), LONG);
+	at = mmap(NULL, LONG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	send_mapped(&p, at, LONG);
+	/* And received into the file. */
+	struct task t = { .run = task_send, .fd = p.c, .len = LONG,
+			  .buf = memory(LONG, 0) };
+	pattern_fill(t.buf, LONG, 2, 0);
+	task_start(&t);
+	EQ(LONG, recv(p.s, at, LONG, MSG_WAITALL));
+	EQ(LONG, task_join(&t));
+	EQ(LONG, pread(fd, t.buf, LONG, 0));
+	EQ(-1, pattern_check(t.buf, LONG, 2, 0));
+	at = mmap(NULL, 4 * LONG, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(at, 4 * LONG, MADV_HUGEPAGE);
+	pattern_fill(at, 4 * LONG, 3, 0);
+	send_mapped(&p, at, 4 * LONG);
+}
+
+/*
+ * A sender of @t->buf, which somebody else changes while the call waits for a reader;
+ * what is lent of it stays lent until there is one.
+ */
+static int send_waits_(struct pair *p, struct task *t)
+{
+	sysctl("zcopy_wait", 60000);
+	pair_open(p);
+	t->run = task_send;
+	t->len = MANY;
+	task_blocks(t, p->c);
+	return 0;
+}
+
+#define send_waits(...)	CALL(send_waits_(__VA_ARGS__))
+
+/* The rest of the memory is gone: he has sent what was his in time. */
+static int ends_early_(const struct pair *p, struct task *t)
+{
+	struct task r = { .run = task_drain, .fd = p->s };
+
+	task_start(&r);
+	IN_RANGE(1, MANY - 1, task_join(t));
+	FAILS(EFAULT, send(p->c, (char *)t->buf + MANY - LONG, LONG, 0));
+	OK(shutdown(p->c, SHUT_WR));
+	EQ(t->ret, task_join(&r));
+	return 0;
+}
+
+#define ends_early(...)	CALL(ends_early_(__VA_ARGS__))
+
+/* A mapped file loses its end, and the pages that a device reads their file. */
+TEST(pages_truncated)
+{
+	struct task t = {};
+	struct pair p;
+	int fd = OK(memfd_create("pages", 0));
+
+	EQ(MANY, write(fd, pattern(MANY, 0), MANY));
+	t.buf = mmap(NULL, MANY, PROT_READ, MAP_SHARED, fd, 0);
+	CHECK(t.buf != MAP_FAILED);
+	send_waits(&p, &t);
+	OK(ftruncate(fd, 0));
+	ends_early(&p, &t);
+	close(fd);
+}
+
+TEST(pages_unmapped)
+{
+	struct task t = { .buf = pattern(MANY, 0) };
+	struct pair p;
+
+	send_waits(&p, &t);
+	forget(t.buf, MANY);
+	ends_early(&p, &t);
+}
+
+/* What is written there meanwhile is sent or not, byte by byte; nothing else is. */
+TEST(pages_overwritten)
+{
+	struct task t = { .buf = pattern(MANY, 0) };
+	char *was = pattern(MANY, 0), *got = malloc(LONG);
+	size_t done, n, i;
+	struct pair p;
+
+	send_waits(&p, &t);
+	memset(t.buf, 0xee, MANY);
+	for (done = 0; done < MANY; done += n) {
+		n = OK(recv(p.s, got, LONG, 0));
+		CHECK(n > 0);
+		for (i = 0; i < n; i++)
+			CHECK(got[i] == was[done + i] || got[i] == (char)0xee);
+	}
+	EQ(MANY, task_join(&t));
+	free(got);
+}
+
+/*
+ * Memory of the kernel's that a process may touch and nobody may pin, on some
+ * kernels: the entries of a ring.  It is as a device's would be.
+ */
+TEST(pages_of_a_device)
+{
+	enum { ENTRIES = 4096, BYTES = ENTRIES * sizeof(struct io_uring_sqe) };
+	struct io_uring_params params = {};
+	struct task t = { .run = task_send, .len = BYTES };
+	struct pair p;
+	char *at;
+	int ring;
+
+	pair_open(&p);
+	ring = OK(syscall(__NR_io_uring_setup, ENTRIES, &params));
+	at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring,
+		  IORING_OFF_SQES);
+	CHECK(at != MAP_FAILED);
+	pattern_fill(at, BYTES, 5, 0);
+	send_mapped(&p, at, BYTES);
+	/* And received there. */
+	t.fd = p.c;
+	t.buf = pattern(BYTES, 0);
+	memset(at, 0, BYTES);
+	task_start(&t);
+	EQ(BYTES, recv(p.s, at, BYTES, MSG_WAITALL));
+	EQ(BYTES, task_join(&t));
+	EQ(-1, pattern_check(at, BYTES, 1, 0));
+	close(ring);
+}
