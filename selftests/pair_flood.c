@@ -70,14 +70,14 @@ static void flood_client(void)
 	pid_t pid;
 	bool sdp;
 
+	server_addr(&a);
+	legitimate(&a, &sdp);
+	EQ(on_sdp(), sdp);
 	if (on_sdp()) {
 		/* As users have it. */
 		sysctl("connect_timeout", ktap_ms(200));
 		sysctl("cache_timeout", 0);
 	}
-	server_addr(&a);
-	legitimate(&a, &sdp);
-	EQ(on_sdp(), sdp);
 	pid = OK(fork());
 	if (!pid)
 		flood_from_here(&a);

@@ -120,6 +120,7 @@ def refuses_without_depth(t):
 def cancel_while_reading(t):
     """What is being read may be read to the end; then SendSm for the rest.  The
     cancel is not acknowledged before (3.4)."""
+    t.sysctl('ack_timeout', int(500 * FACTOR))  # that a read may take to be answered
     c, s = t.up()
     small_rcvbuf(t, c, s, 50000)
     data = pattern(1000000)

@@ -207,6 +207,7 @@ def reader_sees_what_was_sent(t):
     """All places for control messages are taken until our device acknowledges
     them.  The event of that comes to nobody but the reader, who sleeps: he
     has to send what waits for a place."""
+    t.sysctl('ack_timeout', int(500 * FACTOR))  # that we may be mute
     c, s = t.up()
     t.remote.read_meanwhile(s, 1000)
     sent = t.remote.info(s)['msgs_sent']
@@ -338,9 +339,12 @@ def keepalive_answered(t):
     keep_alive(t, s)
     until('three keepalives', lambda: t.remote.counters()['keepalives'] >= before + 3)
     t.quiet(c, s)
-    # With messages under way none are needed.
+    # With messages under way none are needed, unless one of us stands still so long.
+    idle = int(FACTOR) + 1
+    keep_alive(t, s, idle)
+    t.talk(c, s, 100)
     before = t.remote.counters()['keepalives']
-    end = time.monotonic() + 3
+    end = time.monotonic() + 2 * idle + 1
     while time.monotonic() < end:
         t.talk(c, s, 100)
         time.sleep(0.1)
