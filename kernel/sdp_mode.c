@@ -240,6 +240,49 @@ void sdp_mode_lent(struct sdp_mode *mode, bool used)
 	learn(&mode->lend, used);
 }
 
+static struct sdp_mode_cost *cost_of(struct sdp_mode *mode, u32 len)
+{
+	unsigned int n = 0;
+
+	for (len = (len - 1) >> 13; len && n < SDP_MODE_LENGTHS - 1; len >>= 1)
+		n++;
+	return &mode->cost[n];
+}
+
+enum sdp_mode_way sdp_mode_prefers(struct sdp_mode *mode, u32 len)
+{
+	struct sdp_mode_cost *cost = cost_of(mode, len);
+	enum sdp_mode_way cheaper;
+
+	if (cost->known[SDP_WAY_LEND] < SDP_MODE_KNOWN)
+		return SDP_WAY_LEND;
+	if (cost->known[SDP_WAY_COPY] < SDP_MODE_KNOWN)
+		return SDP_WAY_COPY;
+	cheaper = cost->each[SDP_WAY_LEND] <= cost->each[SDP_WAY_COPY] ?
+		  SDP_WAY_LEND : SDP_WAY_COPY;
+	if (++cost->turn < SDP_MODE_TRY)
+		return cheaper;
+	cost->turn = 0;
+	return cheaper == SDP_WAY_LEND ? SDP_WAY_COPY : SDP_WAY_LEND;
+}
+
+void sdp_mode_cost(struct sdp_mode *mode, u32 len, enum sdp_mode_way way, u32 ns)
+{
+	struct sdp_mode_cost *cost = cost_of(mode, len);
+	u32 was = cost->each[way], each = ns / (len < 1024 ? 1 : len >> 10);
+
+	if (cost->known[way] < SDP_MODE_KNOWN) {
+		/* The first ones pay for what others find done. */
+		if (!cost->known[way]++ || each < was)
+			cost->each[way] = each;
+		return;
+	}
+	/* Something else ran meanwhile. */
+	if (each / 4 > was)
+		each = 4 * was;
+	cost->each[way] = was - was / 8 + each / 8;
+}
+
 bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread)
 {
 	return mode->src.max > 1 && !mode->peer_fin && !mode->shut_rd &&

@@ -25,6 +25,26 @@ struct sdp_mode_habit {
 	u8 skip;		/* occasions that go by yet */
 };
 
+/* Ways for what is sent. */
+enum sdp_mode_way {
+	SDP_WAY_COPY,
+	SDP_WAY_LEND,
+	SDP_WAYS,
+};
+
+/* What one has cost us, for sends of about one length. */
+struct sdp_mode_cost {
+	u32 each[SDP_WAYS];	/* ns a KiB, average */
+	u8 known[SDP_WAYS];	/* sends in it, up to SDP_MODE_KNOWN */
+	u8 turn;		/* sends since the dearer one was tried */
+};
+
+enum {
+	SDP_MODE_LENGTHS = 10,	/* up to 8 KiB, 16 KiB, ... and all above 2 MiB */
+	SDP_MODE_KNOWN	= 4,	/* sends from which on an average is believed */
+	SDP_MODE_TRY	= 64,	/* sends until the dearer way is tried again */
+};
+
 struct sdp_mode {
 	/* What the last message told, of: */
 	struct sdp_half_told told; /* our SrcAvails, with SDP_HEARD_TOLD, */
@@ -38,6 +58,7 @@ struct sdp_mode {
 	struct sdp_mode_habit lend; /* is it worth it to offer what is sent? */
 	struct sdp_mode_habit ask; /* and where to receive? */
 	bool ask_crossed;	/* SrcAvails have crossed the last SinkAvail */
+	struct sdp_mode_cost cost[SDP_MODE_LENGTHS];
 };
 
 /* What to do with a message, as bits: several may be set. */
@@ -135,6 +156,31 @@ bool sdp_mode_may_lend(struct sdp_mode *mode);
  * Context: the caller's lock; pure.
  */
 void sdp_mode_lent(struct sdp_mode *mode, bool used);
+
+/**
+ * sdp_mode_prefers() - which way was cheaper for sends so long?
+ * @mode: the connection's
+ * @len: bytes, from 1
+ *
+ * At first each is tried a few times, and then the dearer one now and then: what
+ * they cost changes, with the peer and with the machine.
+ *
+ * Context: the caller's lock; pure.
+ * Return: the way for this one.
+ */
+enum sdp_mode_way sdp_mode_prefers(struct sdp_mode *mode, u32 len);
+
+/**
+ * sdp_mode_cost() - what a send has cost
+ * @mode: the connection's
+ * @len: its bytes, from 1
+ * @way: that it went
+ * @ns: of the processor's time
+ *
+ * Context: the caller's lock; pure.
+ */
+void sdp_mode_cost(struct sdp_mode *mode, u32 len, enum sdp_mode_way way,
+		   u32 ns);
 
 /**
  * sdp_mode_asked() - what has become of a SinkAvail

@@ -118,6 +118,8 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	  "pieces of a send() that are offered at a time, if the peer lets us") \
 	X(zcopy_write,	1, 0, 1, \
 	  "1: a reader who waits has the peer write into his buffer") \
+	X(zcopy_adapt,	0, 0, 1, \
+	  "1: a blocking send() that may be offered is copied where that was cheaper") \
 	X(zcopy_invalidate, 1, 0, 1, \
 	  "1: keys of what is lent are ended by Send-with-Invalidate, if the peer can") \
 	X(zcopy_wait,	250, 1, 60000, \

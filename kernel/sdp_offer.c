@@ -52,6 +52,25 @@ bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 	       sdp_offer_can(conn);
 }
 
+bool sdp_offer_prefers(struct sdp_conn *conn, size_t len)
+{
+	enum sdp_mode_way way;
+
+	spin_lock_bh(&conn->tx.lock);
+	way = sdp_mode_prefers(&conn->tx.mode, min_t(size_t, len, U32_MAX));
+	spin_unlock_bh(&conn->tx.lock);
+	return way == SDP_WAY_LEND;
+}
+
+void sdp_offer_cost(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
+{
+	spin_lock_bh(&conn->tx.lock);
+	sdp_mode_cost(&conn->tx.mode, min_t(size_t, len, U32_MAX),
+		      lent ? SDP_WAY_LEND : SDP_WAY_COPY,
+		      min_t(u64, ns, U32_MAX));
+	spin_unlock_bh(&conn->tx.lock);
+}
+
 bool sdp_offer_begin(struct sdp_conn *conn)
 {
 	bool mine;

@@ -21,6 +21,27 @@
 bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
 
 /**
+ * sdp_offer_prefers() - or is copying cheaper, by what was measured?
+ * @conn: the connection
+ * @len: bytes of the send
+ *
+ * Context: process.
+ * Return: true if this one should be offered.
+ */
+bool sdp_offer_prefers(struct sdp_conn *conn, size_t len);
+
+/**
+ * sdp_offer_cost() - what a send has cost that could be offered
+ * @conn: the connection
+ * @len: its bytes, from 1
+ * @lent: whether it was
+ * @ns: of the caller's time, without his sleep
+ *
+ * Context: process.
+ */
+void sdp_offer_cost(struct sdp_conn *conn, size_t len, bool lent, u64 ns);
+
+/**
  * sdp_offer_can() - can memory be lent at all?
  * @conn: the connection
  *

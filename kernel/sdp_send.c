@@ -18,15 +18,31 @@
 #include "sdp_tx.h"
 #include "sdp_wait.h"
 
-/* Who sends memory that may be read when the call has returned. */
-struct sdp_send_zc {
+/* One send() under way. */
+struct sdp_send_call {
+	/* Of memory that may be read when the call has returned: */
 	struct ubuf_info *uarg;		/* to be told when it is free; or NULL */
 	bool lease;			/* it is long enough */
 	bool copied;			/* some of it was not lent */
+	/* What it costs, without sleep: */
+	bool metered;
+	u64 began, slept;		/* ns */
 };
 
+static void sdp_send_sleeps(struct sdp_send_call *call)
+{
+	if (unlikely(call->metered))
+		call->slept -= ktime_get_ns();
+}
+
+static void sdp_send_wakes(struct sdp_send_call *call)
+{
+	if (unlikely(call->metered))
+		call->slept += ktime_get_ns();
+}
+
 static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
-			       long *timeo)
+			       struct sdp_send_call *call, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
@@ -40,7 +56,9 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
 		sdp_rx_poll(conn);
 		if (sdp_link_cannot_send(sk, conn) || sdp_tx_want_space(conn))
 			break;
+		sdp_send_sleeps(call);
 		err = sdp_wait_event(sk, conn, &wait, timeo);
+		sdp_send_wakes(call);
 		if (err)
 			break;
 	}
@@ -53,6 +71,7 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
  * caller's, whatever he has heard or would like to do.  Bytes that the peer has.
  */
 static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
+				 struct sdp_send_call *call,
 				 wait_queue_entry_t *wait)
 {
 	size_t sent = 0;
@@ -64,9 +83,26 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 		sent += sdp_offer_reap(conn);
 		if (!sdp_offer_is_out(conn))
 			return sent;
+		sdp_send_sleeps(call);
 		sdp_wait_cancelled(sk, conn, wait,
 				   READ_ONCE(conn->tx.lent_at));
+		sdp_send_wakes(call);
 	}
+}
+
+/* Sleep while memory is lent.  0: look again; or why it is to be taken back. */
+static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
+			       struct sdp_send_call *call, wait_queue_entry_t *wait,
+			       long *timeo)
+{
+	unsigned long until = READ_ONCE(conn->tx.lent_at) +
+			      sdp_clock_patience(conn);
+	int err;
+
+	sdp_send_sleeps(call);
+	err = sdp_wait_until(sk, conn, wait, until, timeo);
+	sdp_send_wakes(call);
+	return err;
 }
 
 /*
@@ -75,7 +111,8 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
  * for copying, unless the peer has just told where it wants it: then @again.
  */
 static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
-			    struct iov_iter *iter, long *timeo, bool *again)
+			    struct sdp_send_call *call, struct iov_iter *iter,
+			    long *timeo, bool *again)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct iov_iter ahead = *iter;
@@ -102,9 +139,8 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 			break;
 		}
 		if (sdp_link_cannot_send(sk, conn) ||
-		    sdp_wait_until(sk, conn, &wait, READ_ONCE(conn->tx.lent_at) +
-				   sdp_clock_patience(conn), timeo)) {
-			sent += sdp_send_take_back(sk, conn, &wait);
+		    sdp_send_sleep_lent(sk, conn, call, &wait, timeo)) {
+			sent += sdp_send_take_back(sk, conn, call, &wait);
 			break;
 		}
 	}
@@ -120,41 +156,46 @@ enum { SDP_SEND_PUSH_EVERY = 4 };
 /* Some of it on its way, lent beyond the call or copied.  Bytes, or an error. */
 static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
 			     struct msghdr *msg, int flags,
-			     struct sdp_send_zc *zc)
+			     struct sdp_send_call *call)
 {
 	ssize_t n;
 
-	if (unlikely(zc->lease) && sdp_lease_pays(conn, &msg->msg_iter)) {
+	if (unlikely(call->lease) && sdp_lease_pays(conn, &msg->msg_iter)) {
 		n = sdp_lease_more(conn, sk_page_frag(sk), &msg->msg_iter,
-				   zc->uarg);
+				   call->uarg);
 		if (n > 0 || n == -EAGAIN)
 			return n;
 		/* What cannot be lent is copied; a short piece, alone. */
-		zc->lease = n == -EMSGSIZE;
+		call->lease = n == -EMSGSIZE;
 	}
 	n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
 			   flags & MSG_OOB, sk->sk_allocation);
-	zc->copied |= n > 0;
+	call->copied |= n > 0;
 	return n;
 }
 
 static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			struct sdp_conn *conn, struct msghdr *msg, int flags,
-			struct sdp_send_zc *zc)
+			struct sdp_send_call *call)
 {
-	bool stays = (zc->uarg || flags & SDP_MSG_SPLICE_PAGES) &&
+	bool stays = (call->uarg || flags & SDP_MSG_SPLICE_PAGES) &&
 		     !(flags & MSG_OOB);
 	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
 	u8 delay = sdp_link_delay(sk, flags);
 	size_t len = msg_data_left(msg);
 	bool lend = timeo && !(flags & MSG_OOB) && !stays &&
 		    sdp_offer_pays(conn, &msg->msg_iter);
-	size_t done = 0;
+	size_t done = 0, lent = 0;
 	int queued = 0;
 	ssize_t n = 0;
 	int err = 0;
 
-	zc->lease = unlikely(stays) && sdp_lease_begin(conn, len);
+	if (lend && unlikely(READ_ONCE(conn->sn->zcopy_adapt))) {
+		call->metered = true;
+		call->began = ktime_get_ns();
+		lend = sdp_offer_prefers(conn, len);
+	}
+	call->lease = unlikely(stays) && sdp_lease_begin(conn, len);
 	sdp_link_sync_limits(sk, conn);
 	sdp_tx_set_delay(conn, delay);
 	if (!len && sdp_link_cannot_send(sk, conn))
@@ -166,15 +207,16 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 		}
 		if (lend) {
 			lend = false;
-			done += sdp_send_lend(sk, conn, &msg->msg_iter, &timeo,
-					      &lend);
+			lent += sdp_send_lend(sk, conn, call, &msg->msg_iter,
+					      &timeo, &lend);
+			done = lent;	/* nothing is copied before */
 			continue;
 		}
-		n = sdp_send_some(sk, conn, msg, flags, zc);
+		n = sdp_send_some(sk, conn, msg, flags, call);
 		if (n > 0) {
 			done += n;
 			if (++queued % SDP_SEND_PUSH_EVERY == 0 ||
-			    unlikely(zc->lease))
+			    unlikely(call->lease))
 				sdp_tx_run(conn);
 			continue;
 		}
@@ -182,7 +224,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 		sdp_tx_set_delay(conn, delay | SDP_DELAY_PUSH);
 		sdp_tx_run(conn);
 		if (n == -EAGAIN)
-			err = sdp_send_wait_space(sk, conn, &timeo);
+			err = sdp_send_wait_space(sk, conn, call, &timeo);
 		else if (n == -ENOMEM)
 			err = sdp_wait_memory(sk, &timeo);
 		else
@@ -192,6 +234,9 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 		sdp_tx_set_delay(conn, delay);
 	}
 	sdp_tx_run(conn);
+	if (unlikely(call->metered) && done == len)
+		sdp_offer_cost(conn, len, lent, ktime_get_ns() - call->began -
+						call->slept);
 	if (done)
 		return done;
 	if (err == -EPIPE)
@@ -202,35 +247,35 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	     struct msghdr *msg, int flags)
 {
-	struct sdp_send_zc zc = {};
+	struct sdp_send_call call = {};
 
-	return sdp_send_any(sk, ssk, conn, msg, flags, &zc);
+	return sdp_send_any(sk, ssk, conn, msg, flags, &call);
 }
 
 int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 		      struct sdp_conn *conn, struct msghdr *msg, int flags)
 {
-	struct sdp_send_zc zc = { .uarg = msg->msg_ubuf };
+	struct sdp_send_call call = { .uarg = msg->msg_ubuf };
 	struct sk_buff *note;
 	int n = -ENOBUFS;
 
-	if (!zc.uarg)
-		zc.uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
-	if (!zc.uarg)
+	if (!call.uarg)
+		call.uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
+	if (!call.uarg)
 		return -ENOBUFS;
-	note = sdp_lease_note(zc.uarg);
+	note = sdp_lease_note(call.uarg);
 	if (note) {
-		n = sdp_send_any(sk, ssk, conn, msg, flags, &zc);
+		n = sdp_send_any(sk, ssk, conn, msg, flags, &call);
 		if (n > 0)
-			sdp_lease_tell_in_turn(conn, note, !zc.copied);
+			sdp_lease_tell_in_turn(conn, note, !call.copied);
 		else
 			sdp_lease_tell(note, true);
 	}
 	if (msg->msg_ubuf)
 		;	/* it is its owner's, who keeps it */
 	else if (n > 0)
-		net_zcopy_put(zc.uarg);
+		net_zcopy_put(call.uarg);
 	else
-		net_zcopy_put_abort(zc.uarg, true);
+		net_zcopy_put_abort(call.uarg, true);
 	return n;
 }

@@ -7,6 +7,7 @@
  * accept() and recv() have their cases in socket_listen.c and socket_data.c.
  */
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

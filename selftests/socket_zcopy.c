@@ -856,6 +856,34 @@ TEST_ON(zcopy_thresholds, ON_SDP)
 	EQ(lent + LONG, counter("bytes_lent"));
 }
 
+/* By what sends have cost: each way is tried at first, and now and then later. */
+TEST_ON(zcopy_adapts, ON_SDP)
+{
+	enum { LEN = 3 * 4096, KNOWN = 4, TRY = 64 };
+	unsigned long long lent = counter("bytes_lent");
+	struct pair p;
+	int i;
+
+	sysctl("zcopy_wait", 60000);
+	sysctl("zcopy_write", 0);
+	sysctl("zcopy_thresh", 4097);
+	sysctl("zcopy_adapt", 1);
+	pair_open(&p);
+	for (i = 0; i < 2 * KNOWN; i++)
+		send_and_recv(&p, LEN, 0, 0, MSG_WAITALL);
+	EQ(lent + KNOWN * LEN, counter("bytes_lent"));
+	lent = counter("bytes_lent");
+	for (i = 0; i < 2 * TRY; i++)
+		send_and_recv(&p, LEN, 0, 0, MSG_WAITALL);
+	IN_RANGE(2 * LEN, (2 * TRY - 2) * LEN, counter("bytes_lent") - lent);
+	/* Of what is not measured nothing is tried. */
+	sysctl("zcopy_adapt", 0);
+	lent = counter("bytes_lent");
+	for (i = 0; i < 2 * KNOWN; i++)
+		send_and_recv(&p, LEN, 0, 0, MSG_WAITALL);
+	EQ(lent + 2 * KNOWN * LEN, counter("bytes_lent"));
+}
+
 /* The socket's own word, by both names. */
 TEST_ON(zcopy_option, ON_SDP)
 {

@@ -483,6 +483,91 @@ static void sdp_mode_may_ask__where(struct kunit *test)
 }
 
 /* A peer that refuses is offered less; one that writes is not concerned. */
+/* A send of @len goes as preferred, and costs so much a KiB either way. */
+static enum sdp_mode_way spend(struct sdp_mode *mode, u32 len, u32 copy,
+			       u32 lend)
+{
+	enum sdp_mode_way way = sdp_mode_prefers(mode, len);
+
+	sdp_mode_cost(mode, len, way,
+		      (way == SDP_WAY_LEND ? lend : copy) * (len >> 10));
+	return way;
+}
+
+/* How many of so many are lent. */
+static int spend_many(struct sdp_mode *mode, int sends, u32 len, u32 copy,
+		      u32 lend)
+{
+	int n = 0;
+
+	while (sends--)
+		n += spend(mode, len, copy, lend) == SDP_WAY_LEND;
+	return n;
+}
+
+static void sdp_mode_prefers__cheaper(struct kunit *test)
+{
+	struct sdp_mode mode;
+	int i;
+
+	sdp_mode_init(&mode, 4, 4);
+	/* Each way is tried first. */
+	for (i = 0; i < SDP_MODE_KNOWN; i++)
+		KUNIT_EXPECT_EQ(test, spend(&mode, 65536, 500, 400),
+				SDP_WAY_LEND);
+	for (i = 0; i < SDP_MODE_KNOWN; i++)
+		KUNIT_EXPECT_EQ(test, spend(&mode, 65536, 500, 400),
+				SDP_WAY_COPY);
+	/* Then the cheaper, and now and then the other. */
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536,
+						 500, 400), SDP_MODE_TRY - 1);
+	/* When they cost the same nothing is copied. */
+	sdp_mode_init(&mode, 4, 4);
+	spend_many(&mode, 2 * SDP_MODE_KNOWN, 65536, 500, 500);
+	KUNIT_EXPECT_EQ(test, spend(&mode, 65536, 500, 500), SDP_WAY_LEND);
+}
+
+/* What is true of one length says nothing of another. */
+static void sdp_mode_prefers__by_length(struct kunit *test)
+{
+	struct sdp_mode mode;
+
+	sdp_mode_init(&mode, 4, 4);
+	spend_many(&mode, 2 * SDP_MODE_KNOWN, 8192, 300, 900);
+	spend_many(&mode, 2 * SDP_MODE_KNOWN, 16384, 300, 200);
+	spend_many(&mode, 2 * SDP_MODE_KNOWN, 4 << 20, 300, 200);
+	KUNIT_EXPECT_EQ(test, spend(&mode, 8192, 300, 900), SDP_WAY_COPY);
+	KUNIT_EXPECT_EQ(test, spend(&mode, 1, 300, 900), SDP_WAY_COPY);
+	KUNIT_EXPECT_EQ(test, spend(&mode, 8193, 300, 200), SDP_WAY_LEND);
+	KUNIT_EXPECT_EQ(test, spend(&mode, 16384, 300, 200), SDP_WAY_LEND);
+	KUNIT_EXPECT_EQ(test, spend(&mode, 64 << 20, 300, 200), SDP_WAY_LEND);
+	/* Nothing is known of these. */
+	KUNIT_EXPECT_EQ(test, mode.cost[2].known[SDP_WAY_LEND], 0);
+}
+
+static void sdp_mode_prefers__changes(struct kunit *test)
+{
+	struct sdp_mode mode;
+
+	sdp_mode_init(&mode, 4, 4);
+	spend_many(&mode, 2 * SDP_MODE_KNOWN, 65536, 500, 400);
+	/* Once something else ran meanwhile: that is not lending's fault. */
+	sdp_mode_cost(&mode, 65536, SDP_WAY_LEND, 2000000000);
+	KUNIT_EXPECT_LE(test, mode.cost[3].each[SDP_WAY_LEND], 600);
+	spend_many(&mode, 20 * SDP_MODE_TRY, 65536, 500, 400);
+	KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536, 500, 400),
+			SDP_MODE_TRY - 1);
+	/* It has become dear for good. */
+	spend_many(&mode, 20 * SDP_MODE_TRY, 65536, 500, 800);
+	KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536, 500, 800),
+			1);
+	/* And cheap again. */
+	spend_many(&mode, 20 * SDP_MODE_TRY, 65536, 500, 300);
+	KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536, 500, 300),
+			SDP_MODE_TRY - 1);
+}
+
 static void sdp_mode_lent__backs_off(struct kunit *test)
 {
 	static const u8 missed[] = { 1, 3, 7, 15, 31, 63, 63 };
@@ -690,6 +775,9 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_may_ask__where),
 	KUNIT_CASE(sdp_mode_asked__backs_off),
 	KUNIT_CASE(sdp_mode_lent__backs_off),
+	KUNIT_CASE(sdp_mode_prefers__cheaper),
+	KUNIT_CASE(sdp_mode_prefers__by_length),
+	KUNIT_CASE(sdp_mode_prefers__changes),
 	KUNIT_CASE(sdp_mode_heard__filled),
 	KUNIT_CASE(sdp_mode_heard__sink_cancel),
 	KUNIT_CASE(sdp_mode_pick__slices),

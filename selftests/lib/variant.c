@@ -316,7 +316,7 @@ static struct {
 	{ "poll_usec", -1 }, { "fallback_records", -1 },
 	{ "zcopy_thresh", -1 }, { "zcopy_wait", -1 }, { "zcopy_pinned", -1 },
 	{ "zcopy_adverts", -1 }, { "zcopy_write", -1 },
-	{ "zcopy_invalidate", -1 },
+	{ "zcopy_invalidate", -1 }, { "zcopy_adapt", -1 },
 };
 
 static int tunable(const char *word, int flags)
