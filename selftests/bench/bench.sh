@@ -6,7 +6,7 @@
 # sets net.sdp.NAME on both hosts from that run on, and --as NAME is what sdp, or
 # sdp-zerocopy where that is measured alone, is called in the figures of that run.
 # --pieces SIZE makes one of what each step of lending costs instead: a stream of writes
-# of SIZE, by ftrace's profile of functions.  On one host perftest's ib_send_lat -e
+# of SIZE, by ftrace's function graph.  On one host perftest's ib_send_lat -e
 # is measured too: there its clock, the guest's cycle counter, counts instructions.
 set -uo pipefail
 where=$1
@@ -70,23 +70,27 @@ pieces() {
 	for step in $steps; do
 		echo "${step%%=*}"
 	done > $tracing/set_ftrace_filter || { status=1; return; }
-	echo 1 > $tracing/function_profile_enabled || { status=1; return; }
+	echo 8192 > $tracing/buffer_size_kb
+	echo 1 > $tracing/options/funcgraph-tail
+	echo function_graph > $tracing/current_tracer || { status=1; return; }
 	session --stream "$size" --ping none --over sdp "$@" > /dev/null
-	echo 0 > $tracing/function_profile_enabled
+	echo 0 > $tracing/tracing_on
 	for step in $steps; do
-		# Function Hit Time us Avg us: of some units there is no space between.
+		# "CPU) TIME us | name [module]();", or at its end "} /* name [module] */"
 		awk -v f="${step%%=*}" -v what="${step#*=}" -v ns="$ns" -v size="$size" -v OFS='\t' '
-			$1 == f { n = $2; t = $3; seen = 1 }
+			index($0, f) && match($0, /[0-9.]+ us/) { t += substr($0, RSTART, RLENGTH - 3); n++ }
 			END {
-				if (!seen || !n) { print f ": not in the profile" > "/dev/stderr"; exit 1 }
+				if (!n) { print f ": not in the trace" > "/dev/stderr"; exit 1 }
 				gsub(/_/, " ", what)
 				k = t / n / ns
 				unit = "thousand instructions each time"
 				print what ", " size ": " k " " unit " (" n " times)"
 				print "@", "piece", size * 1024, what, unit, k
-			}' $tracing/trace_stat/function0 || status=1
+			}' $tracing/trace || status=1
 	done
+	echo nop > $tracing/current_tracer
 	echo > $tracing/set_ftrace_filter
+	echo 1 > $tracing/tracing_on
 }
 
 # SIZE NS COUNT: one line of perftest's, turned into thousand instructions of NS ns
