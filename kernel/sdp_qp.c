@@ -73,6 +73,16 @@ void sdp_qp_destroy(struct sdp_qp *qp)
 	memset(qp, 0, sizeof(*qp));
 }
 
+/* Memory of ours that is mapped. */
+static struct ib_sge sdp_qp_sge(const struct sdp_qp *qp, u64 dma, u32 bytes)
+{
+	return (struct ib_sge) {
+		.addr	= dma,
+		.length	= bytes,
+		.lkey	= qp->dev->pd->local_dma_lkey,
+	};
+}
+
 static struct ib_reg_wr sdp_qp_reg_wr(struct sdp_mr *mr, int access,
 				      struct ib_send_wr *next, void *cookie)
 {
@@ -99,11 +109,7 @@ static struct ib_send_wr sdp_qp_invalidate_wr(struct sdp_mr *mr, void *cookie)
 int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
 		     u32 bytes, void *cookie, int send_flags)
 {
-	struct ib_sge sge = {
-		.addr	= dma,
-		.length	= bytes,
-		.lkey	= qp->dev->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = sdp_qp_sge(qp, dma, bytes);
 	struct ib_send_wr wr = {
 		.wr_id		= (uintptr_t)cookie,
 		.sg_list	= &sge,
@@ -123,11 +129,7 @@ int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
 int sdp_qp_post_end(struct sdp_qp *qp, u32 rkey, u64 dma, u32 bytes,
 		    void *cookie, int send_flags)
 {
-	struct ib_sge sge = {
-		.addr	= dma,
-		.length	= bytes,
-		.lkey	= qp->dev->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = sdp_qp_sge(qp, dma, bytes);
 	struct ib_send_wr wr = {
 		.wr_id		= (uintptr_t)cookie,
 		.sg_list	= &sge,
@@ -143,11 +145,7 @@ int sdp_qp_post_end(struct sdp_qp *qp, u32 rkey, u64 dma, u32 bytes,
 int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 		     const struct sdp_qp_remote *from, void *cookie)
 {
-	struct ib_sge sge = {
-		.addr	= dma,
-		.length	= bytes,
-		.lkey	= qp->dev->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = sdp_qp_sge(qp, dma, bytes);
 	struct ib_rdma_wr wr = {
 		.wr.wr_id	= (uintptr_t)cookie,
 		.wr.sg_list	= &sge,
@@ -216,11 +214,7 @@ int sdp_qp_post_nothing(struct sdp_qp *qp, void *cookie)
 
 int sdp_qp_post_recv(struct sdp_qp *qp, u64 dma, u32 bytes, void *cookie)
 {
-	struct ib_sge sge = {
-		.addr	= dma,
-		.length	= bytes,
-		.lkey	= qp->dev->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = sdp_qp_sge(qp, dma, bytes);
 	struct ib_recv_wr wr = {
 		.wr_id		= (uintptr_t)cookie,
 		.sg_list	= &sge,
