@@ -400,9 +400,14 @@ int __init sdp_conn_init(void)
 	return 0;
 }
 
-void sdp_conn_exit(void)
+void sdp_conn_wait_all(void)
 {
 	wait_event(sdp_conn_gone, !atomic_read(&sdp_conn_live));
+}
+
+void sdp_conn_exit(void)
+{
+	sdp_conn_wait_all();
 	destroy_workqueue(sdp_conn_wq);
 	kmem_cache_destroy(sdp_conn_cache);
 }

@@ -565,6 +565,13 @@ void sdp_conn_check_never(struct sdp_conn *conn);
 int sdp_conn_init(void);
 
 /**
+ * sdp_conn_wait_all() - wait until there is no connection any more
+ *
+ * Context: process; sleeps.  No new one is made, and all are told to end.
+ */
+void sdp_conn_wait_all(void);
+
+/**
  * sdp_conn_exit() - wait for the last connection, undo sdp_conn_init()
  *
  * Context: process; all transports have ended theirs.

@@ -1130,5 +1130,9 @@ int __init sdp_ib_init(const struct sdp_xport_upper *upper)
 void sdp_ib_exit(void)
 {
 	sdp_dev_exit();
+	/* An address may be resolved yet, and tell the worker: it is taken to
+	 * pieces when nobody is left for whom it could come.
+	 */
+	sdp_conn_wait_all();
 	destroy_workqueue(sdp_ib_wq);
 }

@@ -152,7 +152,7 @@ TEST_ON(unload_with_probe, ON_DOOR3)
 	union addr a;
 	int c, i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 10; i++) {
 		sysctl("learn", 1);
 		nobody(&a);
 		c = sock_flags(SOCK_NONBLOCK);
