@@ -42,7 +42,7 @@ int sdp_ask_make(struct sdp_conn *conn, const struct iov_iter *iter, size_t len)
 	struct sdp_loan *loan;
 
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_FROM_DEVICE, iter,
-			     min_t(size_t, len, SDP_SPAN_BYTES));
+			     sdp_loan_piece(conn, len, false));
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	/* Any Data has to fit into it (4.4). */

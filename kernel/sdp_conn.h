@@ -111,6 +111,14 @@ enum sdp_tx_done {
 	SDP_TX_DONE_LOAN	= 0x40,
 };
 
+/* The last send of those that are measured; see sdp_mode_prefers(). */
+struct sdp_meter {
+	u64 began;		/* ns */
+	u32 len;		/* bytes; 0: it is not over, or there was none */
+	u32 own;		/* ns of the caller's */
+	u8 way;			/* enum sdp_mode_way */
+};
+
 struct sdp_conn {
 	/* Set at birth, read without locks. */
 	refcount_t ref;
@@ -178,6 +186,7 @@ struct sdp_conn {
 		u32 ask;		/* of this many bytes each; */
 		bool asks_less;		/* no answer yet to smaller ones */
 		u32 had;		/* than these */
+		u8 cuts;		/* full messages with more behind */
 		bool grown;		/* the peer's ring has, and may shrink */
 		bool keeps;		/* the peer does not give buffers back */
 		bool building;		/* a message, by the sender; without lock */
@@ -188,6 +197,7 @@ struct sdp_conn {
 		bool may_read;		/* what the peer offers, and */
 		bool may_lend;		/* let it read: what both devices can */
 		bool may_end;		/* and have its keys forgotten */
+		u32 span_max;		/* bytes that one key can be for */
 		bool hold_reads;	/* inline bytes go before, to the reader */
 		unsigned long lent_at;	/* jiffies: posted, or heard of, last */
 		bool lending;		/* a caller is: others do not send */
@@ -217,6 +227,8 @@ struct sdp_conn {
 		u32 inflight_bytes;
 		struct sdp_flow flow;
 		struct sdp_mode mode;
+		struct sdp_mode_costs costs;
+		struct sdp_meter meter;
 		struct list_head queue;	/* built, not posted */
 		struct list_head posted; /* in the order of completion */
 		struct list_head reads;	/* RDMA Reads, when there is something */

@@ -21,6 +21,19 @@ static u8 sdp_loan_slots(u8 op)
 	}
 }
 
+enum { SDP_LOAN_FIRST = 256 * 1024 };
+
+u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first)
+{
+	u32 most = first ? SDP_LOAN_FIRST : SDP_SPAN_BYTES;
+	size_t pieces;
+
+	most = clamp_t(u32, conn->tx.span_max, PAGE_SIZE, most);
+	pieces = DIV_ROUND_UP(left, (size_t)most);
+	return min3(round_up(DIV_ROUND_UP(left, pieces), PAGE_SIZE),
+		    (size_t)most, left);
+}
+
 struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 			       const struct iov_iter *iter, u32 bytes)
 {
@@ -30,7 +43,8 @@ struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 	loan = sdp_loan_alloc(op, sdp_loan_slots(op));
 	if (!loan)
 		return ERR_PTR(-ENOMEM);
-	err = sdp_span_pin(&loan->span, conn->sn, iter, bytes, dir);
+	err = sdp_span_pin(&loan->span, conn->sn, iter,
+			   min(bytes, conn->tx.span_max), dir);
 	if (err < 0) {
 		sdp_loan_free(loan);
 		return ERR_PTR(err);

@@ -8,6 +8,21 @@
 #include "sdp_conn.h"
 
 /**
+ * sdp_loan_piece() - how much to lend at a time
+ * @conn: the connection
+ * @left: bytes that there are, from 1
+ * @first: nothing else is under way
+ *
+ * Each piece costs both sides a message and a registration, so they are long.  The
+ * first one is shorter: what follows is pinned while it moves.  Those of one length
+ * are about equally long, in whole pages.
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first);
+
+/**
  * sdp_loan_make() - pin what an iterator stands at, and have the device know it
  * @conn: the connection
  * @op: SDP_OP_READ to read into it, SDP_OP_WRITE to write it, SDP_OP_TAKE_BACK

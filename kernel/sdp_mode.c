@@ -240,47 +240,73 @@ void sdp_mode_lent(struct sdp_mode *mode, bool used)
 	learn(&mode->lend, used);
 }
 
-static struct sdp_mode_cost *cost_of(struct sdp_mode *mode, u32 len)
+static struct sdp_mode_cost *cost_of(struct sdp_mode_costs *costs, u32 len)
 {
 	unsigned int n = 0;
 
 	for (len = (len - 1) >> 13; len && n < SDP_MODE_LENGTHS - 1; len >>= 1)
 		n++;
-	return &mode->cost[n];
+	return &costs->at[n];
 }
 
-enum sdp_mode_way sdp_mode_prefers(struct sdp_mode *mode, u32 len)
+/* By what the program sees; or, if it sees no difference, by its own time. */
+static enum sdp_mode_way cheaper(const struct sdp_mode_cost *cost)
 {
-	struct sdp_mode_cost *cost = cost_of(mode, len);
-	enum sdp_mode_way cheaper;
+	u32 lend = cost->cycle[SDP_WAY_LEND], copy = cost->cycle[SDP_WAY_COPY];
+
+	if (lend < copy - copy / 16)
+		return SDP_WAY_LEND;
+	if (copy < lend - lend / 16)
+		return SDP_WAY_COPY;
+	return cost->own[SDP_WAY_LEND] <= cost->own[SDP_WAY_COPY] ?
+	       SDP_WAY_LEND : SDP_WAY_COPY;
+}
+
+enum sdp_mode_way sdp_mode_prefers(struct sdp_mode_costs *costs, u32 len)
+{
+	struct sdp_mode_cost *cost = cost_of(costs, len);
+	enum sdp_mode_way way;
 
 	if (cost->known[SDP_WAY_LEND] < SDP_MODE_KNOWN)
 		return SDP_WAY_LEND;
 	if (cost->known[SDP_WAY_COPY] < SDP_MODE_KNOWN)
 		return SDP_WAY_COPY;
-	cheaper = cost->each[SDP_WAY_LEND] <= cost->each[SDP_WAY_COPY] ?
-		  SDP_WAY_LEND : SDP_WAY_COPY;
-	if (++cost->turn < SDP_MODE_TRY)
-		return cheaper;
-	cost->turn = 0;
-	return cheaper == SDP_WAY_LEND ? SDP_WAY_COPY : SDP_WAY_LEND;
+	way = cheaper(cost);
+	if (++cost->turn <= SDP_MODE_TRY)
+		return way;
+	if (cost->turn == SDP_MODE_TRY + SDP_MODE_TRIES)
+		cost->turn = 0;
+	return way == SDP_WAY_LEND ? SDP_WAY_COPY : SDP_WAY_LEND;
 }
 
-void sdp_mode_cost(struct sdp_mode *mode, u32 len, enum sdp_mode_way way, u32 ns)
+static void average(u32 *avg, u32 each, u8 known)
 {
-	struct sdp_mode_cost *cost = cost_of(mode, len);
-	u32 was = cost->each[way], each = ns / (len < 1024 ? 1 : len >> 10);
-
-	if (cost->known[way] < SDP_MODE_KNOWN) {
+	if (known < SDP_MODE_KNOWN) {
 		/* The first ones pay for what others find done. */
-		if (!cost->known[way]++ || each < was)
-			cost->each[way] = each;
+		if (!known || each < *avg)
+			*avg = each;
 		return;
 	}
-	/* Something else ran meanwhile. */
-	if (each / 4 > was)
-		each = 4 * was;
-	cost->each[way] = was - was / 8 + each / 8;
+	/* Something else ran meanwhile, or the program did. */
+	if (each / 2 > *avg)
+		each = 2 * *avg;
+	*avg = *avg - *avg / 8 + each / 8;
+}
+
+void sdp_mode_cost(struct sdp_mode_costs *costs, u32 len, enum sdp_mode_way way,
+		   u32 cycle, u32 own)
+{
+	struct sdp_mode_cost *cost = cost_of(costs, len);
+	u32 kib = len < 1024 ? 1 : len >> 10;
+
+	if (cost->last != way) {
+		cost->last = way;
+		return;
+	}
+	average(&cost->cycle[way], cycle / kib, cost->known[way]);
+	average(&cost->own[way], own / kib, cost->known[way]);
+	if (cost->known[way] < SDP_MODE_KNOWN)
+		cost->known[way]++;
 }
 
 bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread)

@@ -32,17 +32,25 @@ enum sdp_mode_way {
 	SDP_WAYS,
 };
 
-/* What one has cost us, for sends of about one length. */
+/* What they have cost, for sends of about one length. */
 struct sdp_mode_cost {
-	u32 each[SDP_WAYS];	/* ns a KiB, average */
+	u32 cycle[SDP_WAYS];	/* ns a KiB until the next send, average */
+	u32 own[SDP_WAYS];	/* and of those the caller's, without his sleep */
 	u8 known[SDP_WAYS];	/* sends in it, up to SDP_MODE_KNOWN */
-	u8 turn;		/* sends since the dearer one was tried */
+	u8 last;		/* way of the last one */
+	u8 turn;		/* sends since the dearer way was tried */
 };
 
 enum {
 	SDP_MODE_LENGTHS = 10,	/* up to 8 KiB, 16 KiB, ... and all above 2 MiB */
 	SDP_MODE_KNOWN	= 4,	/* sends from which on an average is believed */
-	SDP_MODE_TRY	= 64,	/* sends until the dearer way is tried again */
+	SDP_MODE_TRY	= 128,	/* sends until the dearer way is tried again, */
+	SDP_MODE_TRIES	= 3,	/* with so many, of which the first is not counted */
+};
+
+/* What a connection has learnt of that; begins with zeros. */
+struct sdp_mode_costs {
+	struct sdp_mode_cost at[SDP_MODE_LENGTHS];
 };
 
 struct sdp_mode {
@@ -58,7 +66,6 @@ struct sdp_mode {
 	struct sdp_mode_habit lend; /* is it worth it to offer what is sent? */
 	struct sdp_mode_habit ask; /* and where to receive? */
 	bool ask_crossed;	/* SrcAvails have crossed the last SinkAvail */
-	struct sdp_mode_cost cost[SDP_MODE_LENGTHS];
 };
 
 /* What to do with a message, as bits: several may be set. */
@@ -159,28 +166,35 @@ void sdp_mode_lent(struct sdp_mode *mode, bool used);
 
 /**
  * sdp_mode_prefers() - which way was cheaper for sends so long?
- * @mode: the connection's
+ * @costs: the connection's
  * @len: bytes, from 1
  *
  * At first each is tried a few times, and then the dearer one now and then: what
  * they cost changes, with the peer and with the machine.
  *
+ * The measure is what the program sees: the time from one send to the next, with
+ * all that happens meanwhile on both sides.  When that is the same, because the
+ * link or the peer is what it waits for, the way is cheaper that leaves more of
+ * the processor to others.
+ *
  * Context: the caller's lock; pure.
  * Return: the way for this one.
  */
-enum sdp_mode_way sdp_mode_prefers(struct sdp_mode *mode, u32 len);
+enum sdp_mode_way sdp_mode_prefers(struct sdp_mode_costs *costs, u32 len);
 
 /**
  * sdp_mode_cost() - what a send has cost
- * @mode: the connection's
+ * @costs: the connection's
  * @len: its bytes, from 1
- * @way: that it went
- * @ns: of the processor's time
+ * @way: that it went; the first after another way is not counted, as it pays for
+ *	what that has left under way
+ * @cycle: ns from its begin to that of the next
+ * @own: and of those how many were the caller's own
  *
  * Context: the caller's lock; pure.
  */
-void sdp_mode_cost(struct sdp_mode *mode, u32 len, enum sdp_mode_way way,
-		   u32 ns);
+void sdp_mode_cost(struct sdp_mode_costs *costs, u32 len, enum sdp_mode_way way,
+		   u32 cycle, u32 own);
 
 /**
  * sdp_mode_asked() - what has become of a SinkAvail

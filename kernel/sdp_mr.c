@@ -60,7 +60,7 @@ struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool)
 
 static void sdp_mr_unmap(struct ib_device *ib, struct sdp_span *span)
 {
-	ib_dma_unmap_sg(ib, span->sg, span->npages, span->dir);
+	ib_dma_unmap_sg(ib, span->sg, span->nents, span->dir);
 }
 
 void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
@@ -84,7 +84,7 @@ int sdp_mr_map(struct sdp_mr *mr, struct sdp_span *span)
 	struct ib_device *ib = mr->mr->device;
 	int nents, n;
 
-	nents = ib_dma_map_sg(ib, span->sg, span->npages, span->dir);
+	nents = ib_dma_map_sg(ib, span->sg, span->nents, span->dir);
 	if (!nents)
 		return -ENOMEM;
 	n = ib_map_mr_sg(mr->mr, span->sg, nents, NULL, PAGE_SIZE);
@@ -109,9 +109,8 @@ void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
 	const struct ib_device_attr *attrs = &pd->device->attrs;
 
 	pool->pd = pd;
-	if (attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
-	    attrs->max_fast_reg_page_list_len >= pages)
-		pool->pages = pages;
+	if (attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS)
+		pool->pages = min(pages, attrs->max_fast_reg_page_list_len);
 	sdp_pool_init(&pool->idle, sdp_mr_destroy_idle);
 }
 

@@ -62,12 +62,24 @@ int sdp_mr_map(struct sdp_mr *mr, struct sdp_span *span);
  * sdp_mr_pool_init() - an empty pool
  * @pool: what to initialise
  * @pd: protection domain of the device
- * @pages: that each registration covers, at least
+ * @pages: that each registration covers, if the device has such long ones
  *
  * Context: any.
  */
 void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
 		      unsigned int pages);
+
+/**
+ * sdp_mr_bytes() - how much one covers, wherever it begins
+ * @pool: the pool
+ *
+ * Context: any.
+ * Return: bytes; 0 if the device has no such registrations.
+ */
+static inline u32 sdp_mr_bytes(const struct sdp_mr_pool *pool)
+{
+	return pool->pages ? (pool->pages - 1) * PAGE_SIZE : 0;
+}
 
 /**
  * sdp_mr_pool_exit() - destroy what is in it; all were given back

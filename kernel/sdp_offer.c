@@ -52,22 +52,31 @@ bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 	       sdp_offer_can(conn);
 }
 
-bool sdp_offer_prefers(struct sdp_conn *conn, size_t len)
+bool sdp_offer_prefers(struct sdp_conn *conn, size_t len, u64 now)
 {
+	struct sdp_meter *last = &conn->tx.meter;
 	enum sdp_mode_way way;
 
 	spin_lock_bh(&conn->tx.lock);
-	way = sdp_mode_prefers(&conn->tx.mode, min_t(size_t, len, U32_MAX));
+	if (last->len)
+		sdp_mode_cost(&conn->tx.costs, last->len, last->way,
+			      min_t(u64, now - last->began, U32_MAX),
+			      last->own);
+	last->began = now;
+	last->len = 0;
+	way = sdp_mode_prefers(&conn->tx.costs, min_t(size_t, len, U32_MAX));
 	spin_unlock_bh(&conn->tx.lock);
 	return way == SDP_WAY_LEND;
 }
 
-void sdp_offer_cost(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
+void sdp_offer_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
 {
+	struct sdp_meter *last = &conn->tx.meter;
+
 	spin_lock_bh(&conn->tx.lock);
-	sdp_mode_cost(&conn->tx.mode, min_t(size_t, len, U32_MAX),
-		      lent ? SDP_WAY_LEND : SDP_WAY_COPY,
-		      min_t(u64, ns, U32_MAX));
+	last->len = min_t(size_t, len, U32_MAX);
+	last->own = min_t(u64, ns, U32_MAX);
+	last->way = lent ? SDP_WAY_LEND : SDP_WAY_COPY;
 	spin_unlock_bh(&conn->tx.lock);
 }
 
@@ -108,14 +117,6 @@ static bool sdp_offer_has_room(struct sdp_conn *conn)
 	return true;
 }
 
-u32 sdp_offer_piece(size_t left)
-{
-	size_t pieces = DIV_ROUND_UP(left, (size_t)SDP_SPAN_BYTES);
-
-	return min_t(size_t, round_up(DIV_ROUND_UP(left, pieces), PAGE_SIZE),
-		     SDP_SPAN_BYTES);
-}
-
 int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
 		      struct sdp_loan *loan, struct iov_iter iter)
 {
@@ -149,7 +150,8 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 
 	if (!sdp_offer_has_room(conn))
 		return 0;
-	bytes = sdp_offer_piece(iov_iter_count(iter));
+	bytes = sdp_loan_piece(conn, iov_iter_count(iter),
+			       list_empty_careful(&conn->tx.loans));
 	if (READ_ONCE(conn->tx.mode.src.held.n))
 		return sdp_fill_more(conn, iter, bytes);
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,

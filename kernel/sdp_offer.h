@@ -24,14 +24,15 @@ bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
  * sdp_offer_prefers() - or is copying cheaper, by what was measured?
  * @conn: the connection
  * @len: bytes of the send
+ * @now: ns, as it begins; by then the last one has had its time
  *
  * Context: process.
  * Return: true if this one should be offered.
  */
-bool sdp_offer_prefers(struct sdp_conn *conn, size_t len);
+bool sdp_offer_prefers(struct sdp_conn *conn, size_t len, u64 now);
 
 /**
- * sdp_offer_cost() - what a send has cost that could be offered
+ * sdp_offer_spent() - a send is over that sdp_offer_prefers() was asked for
  * @conn: the connection
  * @len: its bytes, from 1
  * @lent: whether it was
@@ -39,7 +40,7 @@ bool sdp_offer_prefers(struct sdp_conn *conn, size_t len);
  *
  * Context: process.
  */
-void sdp_offer_cost(struct sdp_conn *conn, size_t len, bool lent, u64 ns);
+void sdp_offer_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns);
 
 /**
  * sdp_offer_can() - can memory be lent at all?
@@ -49,17 +50,6 @@ void sdp_offer_cost(struct sdp_conn *conn, size_t len, bool lent, u64 ns);
  * Return: true if both devices can, and messages are long enough.
  */
 bool sdp_offer_can(const struct sdp_conn *conn);
-
-/**
- * sdp_offer_piece() - how much to lend at a time
- * @left: bytes that there are, from 1
- *
- * All pieces are about equally long, in whole pages.
- *
- * Context: any.
- * Return: bytes.
- */
-u32 sdp_offer_piece(size_t left);
 
 /**
  * sdp_offer_message() - make the SrcAvail, with the inline bytes that it needs

@@ -193,7 +193,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	if (lend && unlikely(READ_ONCE(conn->sn->zcopy_adapt))) {
 		call->metered = true;
 		call->began = ktime_get_ns();
-		lend = sdp_offer_prefers(conn, len);
+		lend = sdp_offer_prefers(conn, len, call->began);
 	}
 	call->lease = unlikely(stays) && sdp_lease_begin(conn, len);
 	sdp_link_sync_limits(sk, conn);
@@ -235,8 +235,8 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	}
 	sdp_tx_run(conn);
 	if (unlikely(call->metered) && done == len)
-		sdp_offer_cost(conn, len, lent, ktime_get_ns() - call->began -
-						call->slept);
+		sdp_offer_spent(conn, len, lent, ktime_get_ns() -
+				call->began - call->slept);
 	if (done)
 		return done;
 	if (err == -EPIPE)

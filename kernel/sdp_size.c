@@ -3,13 +3,16 @@
  * The peer's receive buffers: how long our messages may be.
  *
  * A connection begins with small ones.  When we have to wait for credits with a
- * message as long as they are, it is time to ask for larger ones (ChRcvBuf,
- * protocol text, 5.1); and when nothing was sent for a while the peer may have
- * that memory back.
+ * message as long as they are, or what is sent was cut again and again because they
+ * are not longer, it is time to ask for larger ones (ChRcvBuf, protocol text, 5.1);
+ * and when nothing was sent for a while the peer may have that memory back.
  */
 #include "sdp_size.h"
 
-enum { SDP_SIZE_ASK_AGAIN = 10 * HZ };	/* for larger buffers */
+enum {
+	SDP_SIZE_ASK_AGAIN	= 10 * HZ,	/* for larger buffers */
+	SDP_SIZE_CUTS		= 16,		/* messages, before we do */
+};
 
 static void sdp_size_ask(struct sdp_conn *conn, u32 size)
 {
@@ -32,6 +35,16 @@ bool sdp_size_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *msg)
 		return false;
 	sdp_size_ask(conn, want);
 	return true;
+}
+
+void sdp_size_posted(struct sdp_conn *conn, const struct sdp_msg *msg)
+{
+	if (!msg->more || msg->payload < conn->snd_max)
+		return;
+	if (++conn->tx.cuts < SDP_SIZE_CUTS)
+		return;
+	conn->tx.cuts = 0;
+	sdp_size_asks_for_more(conn, msg);
 }
 
 /* The end is near, and gives everything back. */

@@ -18,6 +18,17 @@
 bool sdp_size_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *msg);
 
 /**
+ * sdp_size_posted() - a message goes: would a longer one have been better?
+ * @conn: the connection, tx.lock held
+ * @msg: the message
+ *
+ * A ping-pong never waits for credits, and yet is slower by many short messages.
+ *
+ * Context: process or softirq.
+ */
+void sdp_size_posted(struct sdp_conn *conn, const struct sdp_msg *msg);
+
+/**
  * sdp_size_shrink_due() - is it time for the peer to have memory back?
  * @conn: the connection, tx.lock held
  *

@@ -20,6 +20,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/net.h>
+#include <linux/slab.h>
 #include <linux/uio.h>
 #include "sdp_net.h"
 #include "sdp_span.h"
@@ -34,21 +35,73 @@ static bool sdp_span_charge(struct sdp_net *sn, u32 npages)
 	return false;
 }
 
+/* One entry is no longer than any device can be given. */
+enum { SDP_SPAN_ENTRY = 64 * 1024 };
+
+/* Ready for as many pages, charged for. */
+static int sdp_span_begin(struct sdp_span *span, struct sdp_net *sn, u32 npages,
+			  u8 dir)
+{
+	if (!sdp_span_charge(sn, npages))
+		return -ENOBUFS;
+	span->sg = span->few;
+	if (npages > ARRAY_SIZE(span->few))
+		span->sg = kvmalloc_array(npages, sizeof(*span->sg), GFP_KERNEL);
+	if (!span->sg) {
+		atomic_long_sub(npages, &sn->pinned);
+		return -ENOMEM;
+	}
+	span->sn = sn;
+	span->dir = dir;
+	span->mr = NULL;
+	span->bytes = 0;
+	span->npages = 0;
+	span->nents = 0;
+	return 0;
+}
+
+/* No more pages are to come, of @npages that were charged. */
+static void sdp_span_end(struct sdp_span *span, u32 npages)
+{
+	atomic_long_sub(npages - span->npages, &span->sn->pinned);
+	if (span->nents)
+		sg_mark_end(span->sg + span->nents - 1);
+	else if (span->sg != span->few)
+		kvfree(span->sg);
+}
+
+/* Behind what it has: with the last entry if the memory lies behind that. */
+static void sdp_span_add(struct sdp_span *span, struct page *page, u32 off,
+			 u32 bytes)
+{
+	struct scatterlist *last;
+
+	span->npages++;
+	span->bytes += bytes;
+	if (span->nents) {
+		last = span->sg + span->nents - 1;
+		if (last->length + bytes <= SDP_SPAN_ENTRY &&
+		    sg_phys(last) + last->length == page_to_phys(page) + off) {
+			last->length += bytes;
+			return;
+		}
+	}
+	last = span->sg + span->nents++;
+	*last = (struct scatterlist) {};
+	sg_set_page(last, page, bytes, off);
+}
+
 /*
  * Pages of an iterator that lie one behind the other as a device is to see them:
- * all but the first begin with the page, all but the last end with it.  How many;
- * *@bytes becomes what they hold.
+ * all but the first begin with the page, all but the last end with it.
  */
-static int sdp_span_refer(struct sdp_span *span, const struct iov_iter *iter,
-			  u32 *bytes)
+static void sdp_span_refer(struct sdp_span *span, const struct iov_iter *iter,
+			   size_t left, u32 npages)
 {
 	const struct bio_vec *bv = iter->bvec;
-	size_t left = min_t(size_t, *bytes, iov_iter_count(iter));
 	size_t off = iter->iov_offset;
-	u32 got = 0;
-	int n = 0;
 
-	while (left && n < ARRAY_SIZE(span->pages)) {
+	while (left && span->npages < npages) {
 		size_t at = bv->bv_offset + off;
 		size_t here = min3(left, bv->bv_len - off,
 				   PAGE_SIZE - offset_in_page(at));
@@ -60,50 +113,68 @@ static int sdp_span_refer(struct sdp_span *span, const struct iov_iter *iter,
 			off = 0;
 			continue;
 		}
-		if ((n && offset_in_page(at)) || !sendpage_ok(page))
+		if ((span->npages && offset_in_page(at)) || !sendpage_ok(page))
 			break;
 		get_page(page);
-		span->pages[n] = page;
-		sg_set_page(&span->sg[n++], page, here, offset_in_page(at));
-		got += here;
+		sdp_span_add(span, page, offset_in_page(at), here);
 		left -= here;
 		off += here;
 		if (offset_in_page(at) + here < PAGE_SIZE)
 			break;
 	}
-	*bytes = got;
-	return n;
 }
 
 static int sdp_span_hold_pages(struct sdp_span *span, struct sdp_net *sn,
 			       const struct iov_iter *iter, u32 bytes)
 {
-	int n;
+	size_t left = min_t(size_t, bytes, iov_iter_count(iter));
+	u32 npages = DIV_ROUND_UP(left, PAGE_SIZE) + 1;
+	int err;
 
-	if (!sdp_span_charge(sn, ARRAY_SIZE(span->pages)))
-		return -ENOBUFS;
-	sg_init_table(span->sg, ARRAY_SIZE(span->sg));
-	n = sdp_span_refer(span, iter, &bytes);
-	atomic_long_sub(ARRAY_SIZE(span->pages) - n, &sn->pinned);
-	if (!n)
-		return -EFAULT;
-	sg_mark_end(&span->sg[n - 1]);
-	span->sn = sn;
-	span->dir = DMA_TO_DEVICE;
-	span->npages = n;
+	err = sdp_span_begin(span, sn, npages, DMA_TO_DEVICE);
+	if (err)
+		return err;
 	span->pinned = false;
-	span->mr = NULL;
-	span->bytes = bytes;
-	return bytes;
+	sdp_span_refer(span, iter, left, npages);
+	sdp_span_end(span, npages);
+	return span->npages ? span->bytes : -EFAULT;
+}
+
+enum { SDP_SPAN_BATCH = 64 };	/* pages pinned at a time */
+
+/* Pins from @addr on, as much of it as there is; why there is no more. */
+static int sdp_span_pin_pages(struct sdp_span *span, unsigned long addr,
+			      u32 bytes)
+{
+	unsigned int gup = span->dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
+	struct page *pages[SDP_SPAN_BATCH];
+	u32 off = offset_in_page(addr);
+	int i, n, want;
+
+	while (bytes) {
+		want = min_t(u32, DIV_ROUND_UP(off + bytes, PAGE_SIZE),
+			     ARRAY_SIZE(pages));
+		n = pin_user_pages_fast(addr, want, gup, pages);
+		for (i = 0; i < n; i++) {
+			u32 here = min_t(u32, bytes, PAGE_SIZE - off);
+
+			sdp_span_add(span, pages[i], off, here);
+			addr += here;
+			bytes -= here;
+			off = 0;
+		}
+		if (n < want)
+			return n < 0 ? n : -EFAULT;
+	}
+	return 0;
 }
 
 int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u8 dir)
 {
-	unsigned int gup = dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
 	unsigned long addr;
-	u32 off, want;
-	int i, n;
+	u32 npages;
+	int err;
 
 	if (iov_iter_is_bvec(iter) && dir == DMA_TO_DEVICE)
 		return sdp_span_hold_pages(span, sn, iter,
@@ -111,65 +182,63 @@ int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 	if (!user_backed_iter(iter))
 		return -EINVAL;
 	addr = (unsigned long)sdp_iter_addr(iter);
-	off = offset_in_page(addr);
 	bytes = min3((size_t)bytes, sdp_iter_len(iter), (size_t)SDP_SPAN_BYTES);
 	if (!bytes)
 		return -EINVAL;
-	want = min_t(u32, DIV_ROUND_UP(off + bytes, PAGE_SIZE),
-		     ARRAY_SIZE(span->pages));
-	if (!sdp_span_charge(sn, want))
-		return -ENOBUFS;
-	n = pin_user_pages_fast(addr, want, gup, span->pages);
-	if (n <= 0) {
-		atomic_long_sub(want, &sn->pinned);
-		return n ?: -EFAULT;
-	}
-	atomic_long_sub(want - n, &sn->pinned);
-	span->sn = sn;
-	span->dir = dir;
-	span->npages = n;
+	npages = DIV_ROUND_UP(offset_in_page(addr) + bytes, PAGE_SIZE);
+	err = sdp_span_begin(span, sn, npages, dir);
+	if (err)
+		return err;
 	span->pinned = true;
-	span->mr = NULL;
-	span->bytes = min_t(u32, bytes, n * PAGE_SIZE - off);
-	sg_init_table(span->sg, n);
-	for (i = 0, bytes = span->bytes; i < n; i++) {
-		u32 here = min_t(u32, bytes, PAGE_SIZE - off);
+	err = sdp_span_pin_pages(span, addr, bytes);
+	sdp_span_end(span, npages);
+	return span->npages ? span->bytes : err;
+}
 
-		sg_set_page(&span->sg[i], span->pages[i], here, off);
-		bytes -= here;
-		off = 0;
-	}
-	return span->bytes;
+static struct page *sdp_span_page(struct scatterlist *sg, u32 n)
+{
+	return pfn_to_page(page_to_pfn(sg_page(sg)) + n);
+}
+
+static void sdp_span_put_entry(const struct sdp_span *span,
+			       struct scatterlist *sg)
+{
+	u32 n = DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE);
+
+	if (span->pinned)
+		unpin_user_page_range_dirty_lock(sg_page(sg), n, span->dir ==
+						 DMA_FROM_DEVICE);
+	else
+		while (n--)
+			put_page(sdp_span_page(sg, n));
 }
 
 void sdp_span_unpin(struct sdp_span *span)
 {
-	int i;
+	u32 i;
 
-	if (span->pinned)
-		unpin_user_pages_dirty_lock(span->pages, span->npages,
-					    span->dir == DMA_FROM_DEVICE);
-	else
-		for (i = 0; i < span->npages; i++)
-			put_page(span->pages[i]);
+	for (i = 0; i < span->nents; i++)
+		sdp_span_put_entry(span, span->sg + i);
 	atomic_long_sub(span->npages, &span->sn->pinned);
+	if (span->sg != span->few)
+		kvfree(span->sg);
 }
 
 void sdp_span_copy(const struct sdp_span *span, u32 skip, void *to, u32 bytes)
 {
-	const struct scatterlist *sg = span->sg;
-	u32 here;
+	struct scatterlist *sg = span->sg;
+	u32 at, here;
 
 	for (; bytes; sg++) {
-		if (skip >= sg->length) {
-			skip -= sg->length;
-			continue;
+		for (; bytes && skip < sg->length; skip += here) {
+			at = sg->offset + skip;
+			here = min3(bytes, sg->length - skip,
+				    (u32)(PAGE_SIZE - offset_in_page(at)));
+			memcpy_from_page(to, sdp_span_page(sg, at >> PAGE_SHIFT),
+					 offset_in_page(at), here);
+			to += here;
+			bytes -= here;
 		}
-		here = min(bytes, sg->length - skip);
-		memcpy_from_page(to, sg_page((struct scatterlist *)sg),
-				 sg->offset + skip, here);
-		to += here;
-		bytes -= here;
-		skip = 0;
+		skip -= sg->length;
 	}
 }

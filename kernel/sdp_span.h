@@ -17,14 +17,16 @@ struct sdp_net;
 
 /* Pages of one, and one more where it does not begin with a page. */
 enum {
-	SDP_SPAN_PAGES	= 64,
+	SDP_SPAN_PAGES	= 256,
 	SDP_SPAN_BYTES	= SDP_SPAN_PAGES * 4096,
+	SDP_SPAN_FEW	= 64 + 1,	/* for which no memory is allocated */
 };
 
 struct sdp_span {
 	struct sdp_net *sn;		/* charged for it */
 	u32 bytes;
 	u16 npages;
+	u16 nents;			/* pages that lie together are one */
 	u8 dir;				/* enum dma_data_direction: TO_DEVICE if it
 					 * is read, FROM_DEVICE if it is written
 					 */
@@ -34,8 +36,8 @@ struct sdp_span {
 	void *mr;
 	u32 key;
 	u64 va;				/* by which the key's holder knows it */
-	struct page *pages[SDP_SPAN_PAGES + 1];
-	struct scatterlist sg[SDP_SPAN_PAGES + 1];
+	struct scatterlist *sg;		/* these, or more of its own */
+	struct scatterlist few[SDP_SPAN_FEW];
 };
 
 /**
@@ -51,7 +53,7 @@ struct sdp_span {
  *
  * Context: process; sleeps.
  * Return: bytes held, from 1; -EFAULT if nothing could be, -EINVAL if it is
- * other memory, -ENOBUFS if too much is held already.
+ * other memory, -ENOBUFS if too much is held already, -ENOMEM.
  */
 int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u8 dir);

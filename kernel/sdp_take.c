@@ -94,7 +94,8 @@ ssize_t sdp_take_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 	if (!bytes)
 		return 0;
 	loan = sdp_loan_make(conn, SDP_OP_READ, DMA_FROM_DEVICE, iter,
-			     min_t(size_t, bytes, SDP_SPAN_BYTES));
+			     sdp_loan_piece(conn, bytes,
+					    list_empty_careful(&conn->tx.takes)));
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;

@@ -346,6 +346,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	sdp_post_msg(conn, msg, &hdr, !msg->full ||
 		     (!msg->more && list_empty(&conn->tx.queue)));
 	sdp_tx_stream_posted(conn, msg);
+	sdp_size_posted(conn, msg);
 	if (!msg->full) {
 		conn->tx.small_out = true;
 		conn->tx.small_mseq = msg->mseq;

@@ -415,6 +415,49 @@ TEST_ON(loads_by_itself, ON_SDP)
 	shell("sysctl -qw kernel.modprobe=%s && rm -r %s", was, tree);
 }
 
+/* Registrations of the device, by its own count. */
+static int registrations(void)
+{
+	FILE *f = popen("rdma resource show rxe0", "r");
+	char said[256] = "", *mr;
+
+	if (!f || !fgets(said, sizeof(said), f))
+		FAIL("rdma resource: %s", ktap_errno(errno));
+	pclose(f);
+	mr = strstr(said, " mr ");
+	if (!mr)
+		FAIL("rdma resource says \"%s\"", said);
+	return atoi(mr + 4);
+}
+
+/* They are kept for the next long send, and go when there is none for a while. */
+TEST_LIMIT(registrations_go, BIT(DOOR2_V4), 60)
+{
+	enum { LEN = 8 << 20, PIECES = 3, IDLE = 10000 };
+	struct task t = { .run = task_drain };
+	long long began;
+	struct pair p;
+	char *buf;
+
+	buf = pattern(LEN, 0);
+	must_go();
+	sysctl("zcopy_wait", 60000);
+	EQ(0, registrations());
+	pair_open(&p);
+	t.fd = p.s;
+	task_start(&t);
+	EQ(LEN, send(p.c, buf, LEN, 0));
+	began = ktap_now();
+	IN_RANGE(PIECES, 64, registrations());
+	send_pattern(p.c, 100, 1, LEN);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(LEN + 100, task_join(&t));
+	while (registrations() && ktap_now() < began + ktap_ms(3 * IDLE))
+		usleep(200000);
+	EQ(0, registrations());
+	CHECK(ktap_now() - began > IDLE / 2);
+}
+
 int main(int argc, char **argv)
 {
 	int ret;

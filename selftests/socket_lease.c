@@ -113,6 +113,28 @@ TEST(lease_outlives_the_call)
 		EVENTUALLY(0, outq(p.c));
 }
 
+/* A copy is done with at once, but is not told of before what is lent before it. */
+TEST(lease_told_in_turn)
+{
+	char *buf = pattern(PIECE + 1000, 0);
+	unsigned int told = 0;
+	struct pair p;
+	bool copied;
+
+	lessor_to_full(&p);
+	EQ(PIECE, send(p.c, buf, PIECE, MSG_ZEROCOPY));
+	EQ(1000, send(p.c, buf + PIECE, 1000, MSG_ZEROCOPY));
+	if (on_sdp())
+		EQ_HEX(0, poll_one(p.c, POLLOUT, 50) & POLLERR);
+	recv_pattern(p.s, PIECE + 1000, 1, 0);
+	told = notified(p.c, 0, &copied);
+	EQ(!on_sdp(), copied);
+	if (told == 1) {
+		EQ(1, notified(p.c, 1, &copied));
+		EQ(1, copied);
+	}
+}
+
 /* What is sent in other ways meanwhile keeps its place. */
 TEST(lease_among_others)
 {

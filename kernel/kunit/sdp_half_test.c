@@ -566,12 +566,18 @@ static void sdp_half__crossings(struct kunit *test)
 	sdp_src_offered(&src, 2, 500, 0);
 	SRC(0, SINK_AVAIL(1000, 0));
 	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+}
 
-	/* A SinkAvail meets a ModeChange: it is its sink's again.  Payload that
-	 * went before the change has killed it, what went behind has not.
-	 */
-	src = a_source(SDP_MODE_PIPELINED);
-	snk = a_sink(SDP_MODE_PIPELINED);
+/*
+ * A SinkAvail meets a ModeChange: it is its sink's again.  Payload that went before
+ * the change has killed it, what went behind has not.
+ */
+static void sdp_half__crosses_mode_change(struct kunit *test)
+{
+	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
+	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
+	struct sdp_half_told told;
+
 	sdp_src_copied(&src);
 	sdp_src_changed(&src, SDP_MODE_COMBINED, 3);
 	NO(sdp_src_may_change(&src, SDP_MODE_COMBINED));
@@ -728,9 +734,14 @@ static void sdp_half__sink_avail_cancel(struct kunit *test)
 	SNK(0, SDP_MID_SINK_CANCEL_ACK, .mseq = 2);
 	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
 	SNK(-EPROTO, SDP_MID_SINK_CANCEL_ACK, .mseq = 3);
+}
 
-	/* The oldest is partly written: that is told first. */
-	src = a_source(SDP_MODE_PIPELINED);
+/* The oldest is partly written: that is told first. */
+static void sdp_src__cancel_of_written(struct kunit *test)
+{
+	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
+	struct sdp_half_told told;
+
 	SRC(0, SINK_AVAIL(1000, 0));
 	SRC(0, SINK_AVAIL(2000, 0));
 	sdp_src_wrote(&src, 10);
@@ -748,18 +759,28 @@ static void sdp_half__sink_avail_cancel(struct kunit *test)
 	sdp_src_told_dropped(&src);
 	NO(sdp_src_owes_cancel_ack(&src));
 	YES(sdp_src_may_copy(&src));
+}
 
-	/* It was the only one: no SinkCancelAck. */
-	src = a_source(SDP_MODE_PIPELINED);
+/* It was the only one: no SinkCancelAck. */
+static void sdp_src__cancel_of_one(struct kunit *test)
+{
+	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
+	struct sdp_half_told told;
+
 	SRC(0, SINK_AVAIL(1000, 0));
 	sdp_src_wrote(&src, 10);
 	SRC(0, SDP_MID_SINK_AVAIL_CANCEL, .ack = 1);
 	YES(src.owe_wr && !src.owe_ack);
 	sdp_src_told_written(&src);
 	YES(sdp_src_may_copy(&src));
+}
 
-	/* The sink's is resolved by what completes them, too. */
-	snk = a_sink(SDP_MODE_PIPELINED);
+/* The sink's is resolved by what completes them, too. */
+static void sdp_snk__cancel_resolved(struct kunit *test)
+{
+	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
+	struct sdp_half_told told;
+
 	sdp_snk_offered(&snk, 1000);
 	sdp_snk_offered(&snk, 1000);
 	sdp_snk_cancelled(&snk);
@@ -810,10 +831,14 @@ static struct kunit_case sdp_half_cases[] = {
 	KUNIT_CASE(sdp_src__sink_avail),
 	KUNIT_CASE(sdp_half__writes),
 	KUNIT_CASE(sdp_half__crossings),
+	KUNIT_CASE(sdp_half__crosses_mode_change),
 	KUNIT_CASE(sdp_src__owes_written),
 	KUNIT_CASE(sdp_snk__src_avail_cancel),
 	KUNIT_CASE(sdp_src__src_avail_cancel),
 	KUNIT_CASE(sdp_half__sink_avail_cancel),
+	KUNIT_CASE(sdp_src__cancel_of_written),
+	KUNIT_CASE(sdp_src__cancel_of_one),
+	KUNIT_CASE(sdp_snk__cancel_resolved),
 	KUNIT_CASE(sdp_half__other_mids),
 	{}
 };

@@ -435,7 +435,7 @@ static void sdp_mode_heard__experimental(struct kunit *test)
 		{ 0x40, 0 }, { 0x7f, 0 },
 		{ 0x55, 0, .payload = 1000, .flags = 0xff },
 	};
-	struct sdp_mode mode, before;
+	static struct sdp_mode mode, before;	/* long for a stack */
 
 	sdp_mode_init(&mode, 1, 1);
 	mode.peer_fin = true;
@@ -447,133 +447,172 @@ static void sdp_mode_heard__experimental(struct kunit *test)
 }
 
 /* A sink in pipelined mode whose peer takes several adverts. */
-static struct sdp_mode a_mode(u16 theirs)
+static void set_mode(struct sdp_mode *mode, u16 theirs)
 {
-	struct sdp_mode mode;
-
-	sdp_mode_init(&mode, theirs, 8);
-	mode.snk.mode = SDP_MODE_PIPELINED;
-	return mode;
+	sdp_mode_init(mode, theirs, 8);
+	mode->snk.mode = SDP_MODE_PIPELINED;
 }
 
 static void sdp_mode_may_ask__where(struct kunit *test)
 {
-	struct sdp_mode mode = a_mode(2);
+	struct sdp_mode mode;
 
+	set_mode(&mode, 2);
 	KUNIT_EXPECT_TRUE(test, sdp_mode_may_ask(&mode, false));
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, true));
 	sdp_snk_offered(&mode.snk, 1000);	/* one at a time */
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
-	mode = a_mode(2);	/* MaxAdverts is for both halves together (4.3) */
+	set_mode(&mode, 2);	/* MaxAdverts is for both halves together (4.3) */
 	mode.src.out.n = 1;
 	KUNIT_EXPECT_TRUE(test, sdp_mode_may_ask(&mode, false));
 	mode.src.out.n = 2;
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
-	mode = a_mode(1);			/* section 7 */
+	set_mode(&mode, 1);			/* section 7 */
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
-	mode = a_mode(2);
+	set_mode(&mode, 2);
 	mode.snk.mode = SDP_MODE_COMBINED;
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
-	mode = a_mode(2);
+	set_mode(&mode, 2);
 	mode.peer_fin = true;
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
-	mode = a_mode(2);
+	set_mode(&mode, 2);
 	mode.shut_rd = true;
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
 }
 
-/* A peer that refuses is offered less; one that writes is not concerned. */
-/* A send of @len goes as preferred, and costs so much a KiB either way. */
-static enum sdp_mode_way spend(struct sdp_mode *mode, u32 len, u32 copy,
+/* A send of @len goes as preferred, and takes so much a KiB either way. */
+static enum sdp_mode_way spend(struct sdp_mode_costs *costs, u32 len, u32 copy,
 			       u32 lend)
 {
-	enum sdp_mode_way way = sdp_mode_prefers(mode, len);
+	enum sdp_mode_way way = sdp_mode_prefers(costs, len);
+	u32 ns = (way == SDP_WAY_LEND ? lend : copy) * (len >> 10);
 
-	sdp_mode_cost(mode, len, way,
-		      (way == SDP_WAY_LEND ? lend : copy) * (len >> 10));
+	sdp_mode_cost(costs, len, way, ns, ns / 2);
 	return way;
 }
 
 /* How many of so many are lent. */
-static int spend_many(struct sdp_mode *mode, int sends, u32 len, u32 copy,
+static int spend_many(struct sdp_mode_costs *costs, int sends, u32 len, u32 copy,
 		      u32 lend)
 {
 	int n = 0;
 
 	while (sends--)
-		n += spend(mode, len, copy, lend) == SDP_WAY_LEND;
+		n += spend(costs, len, copy, lend) == SDP_WAY_LEND;
 	return n;
 }
 
+/* Until something is known of a way; and of both. */
+enum {
+	FIRST	= SDP_MODE_KNOWN + 1,
+	BOTH	= 2 * FIRST,
+	TURN	= SDP_MODE_TRY + SDP_MODE_TRIES,
+};
+
 static void sdp_mode_prefers__cheaper(struct kunit *test)
 {
-	struct sdp_mode mode;
+	struct sdp_mode_costs costs = {};
 	int i;
 
-	sdp_mode_init(&mode, 4, 4);
 	/* Each way is tried first. */
-	for (i = 0; i < SDP_MODE_KNOWN; i++)
-		KUNIT_EXPECT_EQ(test, spend(&mode, 65536, 500, 400),
+	for (i = 0; i < FIRST; i++)
+		KUNIT_EXPECT_EQ(test, spend(&costs, 65536, 500, 400),
 				SDP_WAY_LEND);
-	for (i = 0; i < SDP_MODE_KNOWN; i++)
-		KUNIT_EXPECT_EQ(test, spend(&mode, 65536, 500, 400),
+	for (i = 0; i < FIRST; i++)
+		KUNIT_EXPECT_EQ(test, spend(&costs, 65536, 500, 400),
 				SDP_WAY_COPY);
 	/* Then the cheaper, and now and then the other. */
-	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536,
-						 500, 400), SDP_MODE_TRY - 1);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, spend_many(&costs, SDP_MODE_TRY, 65536,
+						 500, 400), SDP_MODE_TRY);
+		KUNIT_EXPECT_EQ(test, spend_many(&costs, SDP_MODE_TRIES, 65536,
+						 500, 400), 0);
+	}
 	/* When they cost the same nothing is copied. */
-	sdp_mode_init(&mode, 4, 4);
-	spend_many(&mode, 2 * SDP_MODE_KNOWN, 65536, 500, 500);
-	KUNIT_EXPECT_EQ(test, spend(&mode, 65536, 500, 500), SDP_WAY_LEND);
+	costs = (struct sdp_mode_costs) {};
+	spend_many(&costs, BOTH, 65536, 500, 500);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 65536, 500, 500), SDP_WAY_LEND);
+}
+
+/* The link is what both wait for: what counts is the processor. */
+static void sdp_mode_prefers__own_time(struct kunit *test)
+{
+	struct sdp_mode_costs costs = {};
+	int i;
+
+	for (i = 0; i < BOTH; i++) {
+		enum sdp_mode_way way = sdp_mode_prefers(&costs, 1024);
+
+		if (way == SDP_WAY_LEND)
+			sdp_mode_cost(&costs, 1024, way, 510, 100);
+		else
+			sdp_mode_cost(&costs, 1024, way, 500, 90);
+	}
+	KUNIT_EXPECT_EQ(test, spend(&costs, 1024, 500, 510), SDP_WAY_COPY);
+	/* But not if one waits longer. */
+	costs.at[0].cycle[SDP_WAY_COPY] = 600;
+	KUNIT_EXPECT_EQ(test, spend(&costs, 1024, 600, 510), SDP_WAY_LEND);
+}
+
+/* What follows another way pays for what that has left under way. */
+static void sdp_mode_cost__first_of_a_way(struct kunit *test)
+{
+	struct sdp_mode_costs costs = {};
+
+	spend_many(&costs, BOTH, 65536, 500, 400);
+	KUNIT_EXPECT_EQ(test, costs.at[3].cycle[SDP_WAY_LEND], 400);
+	sdp_mode_cost(&costs, 65536, SDP_WAY_LEND, 640 * 64, 0);
+	KUNIT_EXPECT_EQ(test, costs.at[3].cycle[SDP_WAY_LEND], 400);
+	sdp_mode_cost(&costs, 65536, SDP_WAY_LEND, 640 * 64, 0);
+	KUNIT_EXPECT_EQ(test, costs.at[3].cycle[SDP_WAY_LEND], 430);
 }
 
 /* What is true of one length says nothing of another. */
 static void sdp_mode_prefers__by_length(struct kunit *test)
 {
-	struct sdp_mode mode;
+	struct sdp_mode_costs costs = {};
 
-	sdp_mode_init(&mode, 4, 4);
-	spend_many(&mode, 2 * SDP_MODE_KNOWN, 8192, 300, 900);
-	spend_many(&mode, 2 * SDP_MODE_KNOWN, 16384, 300, 200);
-	spend_many(&mode, 2 * SDP_MODE_KNOWN, 4 << 20, 300, 200);
-	KUNIT_EXPECT_EQ(test, spend(&mode, 8192, 300, 900), SDP_WAY_COPY);
-	KUNIT_EXPECT_EQ(test, spend(&mode, 1, 300, 900), SDP_WAY_COPY);
-	KUNIT_EXPECT_EQ(test, spend(&mode, 8193, 300, 200), SDP_WAY_LEND);
-	KUNIT_EXPECT_EQ(test, spend(&mode, 16384, 300, 200), SDP_WAY_LEND);
-	KUNIT_EXPECT_EQ(test, spend(&mode, 64 << 20, 300, 200), SDP_WAY_LEND);
+	spend_many(&costs, BOTH, 8192, 300, 900);
+	spend_many(&costs, BOTH, 16384, 300, 200);
+	spend_many(&costs, BOTH, 4 << 20, 300, 200);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 8192, 300, 900), SDP_WAY_COPY);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 1, 300, 900), SDP_WAY_COPY);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 8193, 300, 200), SDP_WAY_LEND);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 16384, 300, 200), SDP_WAY_LEND);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 64 << 20, 300, 200), SDP_WAY_LEND);
 	/* Nothing is known of these. */
-	KUNIT_EXPECT_EQ(test, mode.cost[2].known[SDP_WAY_LEND], 0);
+	KUNIT_EXPECT_EQ(test, costs.at[2].known[SDP_WAY_LEND], 0);
 }
 
 static void sdp_mode_prefers__changes(struct kunit *test)
 {
-	struct sdp_mode mode;
+	struct sdp_mode_costs costs = {};
 
-	sdp_mode_init(&mode, 4, 4);
-	spend_many(&mode, 2 * SDP_MODE_KNOWN, 65536, 500, 400);
-	/* Once something else ran meanwhile: that is not lending's fault. */
-	sdp_mode_cost(&mode, 65536, SDP_WAY_LEND, 2000000000);
-	KUNIT_EXPECT_LE(test, mode.cost[3].each[SDP_WAY_LEND], 600);
-	spend_many(&mode, 20 * SDP_MODE_TRY, 65536, 500, 400);
-	KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536, 500, 400),
-			SDP_MODE_TRY - 1);
+	spend_many(&costs, BOTH + 1, 65536, 500, 400);
+	/* Once the program went away: that is not lending's fault. */
+	sdp_mode_cost(&costs, 65536, SDP_WAY_LEND, 2000000000, 0);
+	KUNIT_EXPECT_LE(test, costs.at[3].cycle[SDP_WAY_LEND], 450);
+	spend_many(&costs, 20 * TURN - 1, 65536, 500, 400);
+	KUNIT_EXPECT_EQ(test, spend_many(&costs, TURN, 65536, 500, 400),
+			SDP_MODE_TRY);
 	/* It has become dear for good. */
-	spend_many(&mode, 20 * SDP_MODE_TRY, 65536, 500, 800);
-	KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536, 500, 800),
-			1);
+	spend_many(&costs, 20 * TURN, 65536, 500, 800);
+	KUNIT_EXPECT_EQ(test, spend_many(&costs, TURN, 65536, 500, 800),
+			SDP_MODE_TRIES);
 	/* And cheap again. */
-	spend_many(&mode, 20 * SDP_MODE_TRY, 65536, 500, 300);
-	KUNIT_EXPECT_EQ(test, spend_many(&mode, SDP_MODE_TRY, 65536, 500, 300),
-			SDP_MODE_TRY - 1);
+	spend_many(&costs, 20 * TURN, 65536, 500, 300);
+	KUNIT_EXPECT_EQ(test, spend_many(&costs, TURN, 65536, 500, 300),
+			SDP_MODE_TRY);
 }
 
+/* A peer that refuses is offered less; one that writes is not concerned. */
 static void sdp_mode_lent__backs_off(struct kunit *test)
 {
 	static const u8 missed[] = { 1, 3, 7, 15, 31, 63, 63 };
-	struct sdp_mode mode = a_mode(2);
+	struct sdp_mode mode;
 	u32 i, n;
 
+	set_mode(&mode, 2);
 	KUNIT_EXPECT_TRUE(test, sdp_mode_may_lend(&mode));
 	for (i = 0; i < ARRAY_SIZE(missed); i++) {
 		sdp_mode_lent(&mode, false);
@@ -607,9 +646,10 @@ static void sdp_mode_asked__backs_off(struct kunit *test)
 		.mid = SDP_MID_SRC_AVAIL, .ext.avail.len = 500,
 		.len = SDP_LEN_BSDH + sdp_wire_ext_len(SDP_MID_SRC_AVAIL),
 	};
-	struct sdp_mode mode = a_mode(2);
+	struct sdp_mode mode;
 	u32 i;
 
+	set_mode(&mode, 2);
 	for (i = 0; i < ARRAY_SIZE(missed); i++) {
 		sdp_mode_asked(&mode, false);
 		KUNIT_EXPECT_EQ(test, skips(&mode), missed[i]);
@@ -631,8 +671,9 @@ static void sdp_mode_asked__backs_off(struct kunit *test)
 static void sdp_mode_heard__filled(struct kunit *test)
 {
 	struct sdp_wire_msg msg = { .mid = SDP_MID_RDMA_WR_COMPL };
-	struct sdp_mode mode = a_mode(2);
+	struct sdp_mode mode;
 
+	set_mode(&mode, 2);
 	sdp_snk_offered(&mode.snk, 1000);
 	msg.ext.bytes = 1000;
 	msg.len = SDP_LEN_BSDH + sdp_wire_ext_len(msg.mid);
@@ -669,8 +710,9 @@ static void sdp_mode_heard__sink_cancel(struct kunit *test)
 		.mid = SDP_MID_SINK_AVAIL, .ext.avail.len = 1000,
 		.len = SDP_LEN_BSDH + sdp_wire_ext_len(SDP_MID_SINK_AVAIL),
 	};
-	struct sdp_mode mode = a_mode(2);
+	struct sdp_mode mode;
 
+	set_mode(&mode, 2);
 	mode.src.mode = SDP_MODE_PIPELINED;
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_TOLD);
 	KUNIT_EXPECT_EQ(test, mode.told.news, SDP_HALF_WITHDRAWN);
@@ -776,6 +818,8 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_asked__backs_off),
 	KUNIT_CASE(sdp_mode_lent__backs_off),
 	KUNIT_CASE(sdp_mode_prefers__cheaper),
+	KUNIT_CASE(sdp_mode_prefers__own_time),
+	KUNIT_CASE(sdp_mode_cost__first_of_a_way),
 	KUNIT_CASE(sdp_mode_prefers__by_length),
 	KUNIT_CASE(sdp_mode_prefers__changes),
 	KUNIT_CASE(sdp_mode_heard__filled),

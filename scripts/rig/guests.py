@@ -122,7 +122,10 @@ class Qemu:
                 'console=ttyS0 panic=-1 oops=panic quiet net.ifnames=0 mitigations=off '
                 'nowatchdog tsc=reliable dummy.numdummies=0 rig_kind=qemu '
                 f'rig_n={n} rig_run={run} rig_modules={self.modules}',
-                '-device', 'virtio-rng-pci']
+                '-device', 'virtio-rng-pci',
+                # A device with memory, for tests that send from there.
+                '-object', 'memory-backend-memfd,id=bar,size=2M',
+                '-device', 'ivshmem-plain,memdev=bar']
             for tag, path, mode in (('root', '/', ',readonly=on,multidevs=remap'),
                                     ('run', run, '')):
                 argv += ['-fsdev', f'local,id={tag},path={path},security_model=none{mode}',

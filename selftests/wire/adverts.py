@@ -272,7 +272,7 @@ def offers(t):
     assert got == pattern(SIZE, 3)
     # Where it is nobody can guess who was not told, nor learn where it was.
     assert first.va >> 12 != second.va >> 12 and first.va >> 32 and second.va >> 32
-    t.remote.send_meanwhile(s, 6 * PIECE, 4)
+    t.remote.send_meanwhile(s, 6 * PIECE, 4, None, 6)
     assert wants(c, sdp.MODE_CHANGE).mode == 0x20
     out = [wants(c, sdp.SRC_AVAIL) for _ in range(4)]
     t.quiet(c)                                  # as many as we announced
@@ -369,7 +369,7 @@ def refused_all(t):
     """One SendSm ends all that is out."""
     c, s = peer_that_takes(t)
     c.send(sdp.DATA, flags=sdp.REQ_PIPE)
-    t.remote.send_meanwhile(s, 8 * PIECE, 3)
+    t.remote.send_meanwhile(s, 8 * PIECE, 3, None, 8)
     wants(c, sdp.MODE_CHANGE)
     out = [wants(c, sdp.SRC_AVAIL) for _ in range(4)]
     got = c.take_offer(out[0], 0)

@@ -181,17 +181,23 @@ def lease_not_read(t):
     t.kernel_closes(c, s)
 
 
-@case(accept=1, aborts=1)
-def lease_cancel_is_not_answered(t):
-    """Pages are not held for ever for a peer that does not say what it does."""
+@case(('', True), ('nor let through', False), accept=1, aborts=1)
+def lease_cancel_is_not_answered(t, may):
+    """Pages are not held for ever for a peer that does not say what it does, or lets
+    nothing through by which they could be asked back."""
     c, s = lessor(t)
-    t.sysctl('zcopy_wait', int(100 * FACTOR))
+    t.sysctl('zcopy_wait', int(1000 * FACTOR))
     lends(t, s, 70000, 2)
     wants(c, sdp.SRC_AVAIL, 70000)
-    wants(c, sdp.SRC_AVAIL_CANCEL)
+    if may:
+        wants(c, sdp.SRC_AVAIL_CANCEL)
+    else:
+        c.bufs = 1
+        c.send(sdp.DATA)
     got = t.remote.told(s, 60 * FACTOR)
     assert got and got[:2] == [1, 1], got
     assert t.remote.error(s) == errno.ETIMEDOUT
+    assert (sdp.SRC_AVAIL_CANCEL in c.heard_mids) == may
     t.close(s)
 
 

@@ -179,11 +179,13 @@ class Agent:
         self.sockets[n].setblocking(False)
         return self.meanwhile.pop(n, b'').hex()
 
-    def send_meanwhile(self, n, size, seed=0, timeout=None):
-        """A thread sleeps in send(), sent_meanwhile() tells how it ended."""
+    def send_meanwhile(self, n, size, seed=0, timeout=None, segments=1):
+        """A thread sleeps in sendmsg(), sent_meanwhile() tells how it ended."""
         def send():
+            data, each = pattern(size, seed), -(-size // segments)
             try:
-                self.meanwhile[n] = self.sockets[n].send(pattern(size, seed))
+                self.meanwhile[n] = self.sockets[n].sendmsg(
+                    [data[i:i + each] for i in range(0, size, each)])
             except OSError as e:
                 self.meanwhile[n] = -e.errno
 
