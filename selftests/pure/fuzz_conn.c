@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A hostile peer, and a user who does as he likes, against credits, modes and
- * states: the way of a message through sdp_wire_get(), sdp_flow_heard() and
- * sdp_mode_heard(), what we send meanwhile, and what follows for the state.
+ * A hostile peer, and a user who does as he likes, against credits, modes,
+ * adverts and states: the way of a message through sdp_wire_get(),
+ * sdp_flow_heard() and sdp_mode_heard(), what we send meanwhile, read and write
+ * by RDMA, and what follows for the state.
  *
- * An input is a little program, so that chance gets further than the first
- * check.  Four bytes say how the connection begins; then each record is an
- * operation byte, for a message followed by a length and its bytes.  The
- * operation may ask to have Len, MSeq, MSeqAck and Bufs put right first; what
- * is left wrong is wrong in one place only.
+ * An input is a little program (fuzz_conn.h), so that chance gets further than
+ * the first check.  A message may ask to have Len, MSeq, MSeqAck and Bufs put
+ * right first, or what only a peer that knows our state could say; what is left
+ * wrong is wrong in one place only.  What we do ourselves is done only where the
+ * code allows it, and a credit is there for it.
  *
  * Beside the connection runs a book of what the protocol text says of it, in
- * other terms than the code: messages are counted from 0 in 64 bits and never
- * wrap, credits are a signed balance, adverts are heard, answered and taken
- * back one by one.  Every verdict must be the book's, and an action of the
+ * other terms than the code: fuzz_book.h.  Every verdict must be the book's, and
+ * after each step the code must allow what the book allows.  An action of the
  * states must be one that the history allows: one DisConn, one DREQ, one reset,
  * nothing cut off in silence, and an end that always comes.
  */
@@ -25,45 +25,23 @@
 #include "../../kernel/sdp_mode.h"
 #include "../../kernel/sdp_state.h"
 #include "../../kernel/sdp_wire.h"
-#include "../../kernel/kunit/sdp_golden.h"
-#include "chance.h"
 #include "fuzz.h"
+#include "fuzz_book.h"
+#include "fuzz_conn.h"
 
-/* Operations: the low 3 bits, the rest is an argument. */
-enum op {
-	OP_HEAR,		/* arguments: FIX_* */
-	OP_SEND, OP_POSTED, OP_ANSWER, OP_EVENT, OP_SHUT_RD, OP_SLICE,
-};
-
-enum fix { FIX_LEN = 0x08, FIX_MSEQ = 0x10, FIX_ACK = 0x20 };
-
-enum { MESSAGE_MAX = 512, RING_MAX = 1024 };
-
-struct book {
-	/* Messages since the beginning; MSeq is where it begins and so many. */
-	u32 tx_base, rx_base;
-	u64 sent, acked, heard;
-	s64 peer_bufs;			/* of its newest header */
-	s64 posted, told, told_heard;	/* ours; and as our newest header said */
-	bool news;			/* not an update heard since */
-
-	/* The half whose sink we are. */
-	u8 mode;
-	u32 unanswered, max_adverts;
-	u64 refused;			/* our newest SendSm, as sent counts */
-	bool fin_heard, shut_rd;
-
-	/* The whole connection. */
-	bool was_up, user_closed, fin_told;
-	bool disconn, disconn_out, disconn_done;
-	u32 dreqs, resets, eofs, frees, dreps;
-};
+enum { RING_MAX = 1024, READS_MAX = 8 };
 
 struct conn {
 	struct sdp_flow flow;
 	struct sdp_mode mode;
 	enum sdp_state state;
 	bool born, failed;
+	/* RDMA Reads that the device has; the oldest is completed first. */
+	struct {
+		u64 at;			/* its SrcAvail */
+		u32 bytes;
+	} reads[READS_MAX];
+	u32 nreads;
 	struct book book;
 };
 
@@ -308,12 +286,18 @@ static void take(struct conn *conn, u8 mid)
 {
 	struct book *book = &conn->book;
 	struct sdp_wire_msg msg = { .mid = mid };
+	u64 ack = book_ack(book);
 
 	sdp_flow_take(&conn->flow, &msg);
+	sdp_flow_hold_ack(&msg, sdp_snk_ack(&conn->mode.snk, msg.mseq_ack));
 	book->sent++;
 	CHECK(msg.mseq == (u32)(book->tx_base + book->sent));
-	CHECK(msg.mseq_ack == (u32)(book->rx_base + book->heard));
-	CHECK(msg.bufs == book->posted);
+	/* Section 3.4: not a SrcAvailCancel that is not answered. */
+	CHECK(msg.mseq_ack == (u32)(book->rx_base + ack));
+	CHECK(ack >= book->ack_said);
+	/* What came since has used buffers that are counted. */
+	CHECK(msg.bufs == book->posted + (s64)(book->heard - ack));
+	book->ack_said = ack;
 	book->told = book->posted;
 	book->told_heard = book->heard;
 	book->news = false;
@@ -321,143 +305,57 @@ static void take(struct conn *conn, u8 mid)
 	CHECK(!sdp_flow_owes_update(&conn->flow));
 }
 
+/* Section 3.2, and nothing before there is a connection. */
+static bool post(struct conn *conn, u8 mid, enum sdp_flow_class class)
+{
+	if (conn->state < SDP_ESTABLISHED || !sdp_flow_may(&conn->flow, class))
+		return false;
+	take(conn, mid);
+	return true;
+}
+
+static bool post_control(struct conn *conn, u8 mid)
+{
+	return post(conn, mid, SDP_FLOW_CONTROL);
+}
+
 /* What sdp_tx.c does, in the order of service that the input chooses. */
 static void send_one(struct conn *conn, u8 arg)
 {
 	struct book *book = &conn->book;
+	enum sdp_flow_class class = arg % 3;
 
-	if (conn->state < SDP_ESTABLISHED)
-		return;
 	if (arg & 4 && book->disconn && !book->disconn_out) {
-		if (!sdp_flow_may(&conn->flow, SDP_FLOW_CONTROL))
+		/* Section 6.1: behind all that is offered or written. */
+		if (!sdp_src_may_copy(&conn->mode.src) ||
+		    !post_control(conn, SDP_MID_DISCONN))
 			return;
 		book->disconn_out = true;
-		take(conn, SDP_MID_DISCONN);
-	} else if (sdp_flow_may(&conn->flow, arg % 3) &&
-		   (arg % 3 != SDP_FLOW_PAYLOAD || !book->disconn_out)) {
-		take(conn, SDP_MID_DATA);
+		sdp_src_fin(&conn->mode.src);
+		book_fin(book);
+	} else if (class != SDP_FLOW_PAYLOAD) {
+		post(conn, SDP_MID_DATA, class);
+	} else if (!book->disconn_out && sdp_src_may_copy(&conn->mode.src) &&
+		   post(conn, SDP_MID_DATA, class)) {
+		sdp_src_copied(&conn->mode.src);
+		book_copied(book);
 	}
 }
 
-/* ---- modes ---- */
-
-static bool is_experimental(u8 mid)
-{
-	return mid >= 0x40 && mid <= 0x7f;
-}
-
-/* Section 4.2: what may follow what, by the MCH byte without its reserved bits. */
-static bool change_is_legal(u8 mode, u8 change)
-{
-	switch (change & 0xf0) {
-	case 0x00:
-	case 0x20:
-		return mode == SDP_MODE_COMBINED;
-	case 0x10:
-		return mode == SDP_MODE_PIPELINED;
-	}
-	/* The sink leads out of buffered mode; our half never enters it. */
-	return false;
-}
-
-/* Sections 4.1 to 4.6 and 6.1, as prohibitions: 0 if none of them applies. */
-static int mode_refuses(const struct book *book, const struct sdp_wire_msg *msg)
-{
-	u32 payload = sdp_wire_payload(msg);
-	bool advert = msg->mid == SDP_MID_SRC_AVAIL;
-
-	if (is_experimental(msg->mid))
-		return 0;
-	if (advert || (msg->mid == SDP_MID_DATA && payload)) {
-		if (book->fin_heard)
-			return -EPROTO;
-		if (book->shut_rd)
-			return -ECONNABORTED;
-		/* Bytes of the stream would be missing before it. */
-		if (book->unanswered && !(advert && book->mode == SDP_MODE_PIPELINED))
-			return -EPROTO;
-	}
-	if (advert && (book->mode == SDP_MODE_BUFFERED ||
-		       (book->mode == SDP_MODE_COMBINED) != (payload > 0) ||
-		       (payload == 0 && (book->unanswered >= book->max_adverts ||
-					 !msg->ext.avail.len))))
-		return -EPROTO;
-	if (msg->mid == SDP_MID_MODE_CHANGE) {
-		if (!change_is_legal(book->mode, msg->ext.mode))
-			return -EPROTO;
-		if (!(msg->ext.mode & 0x70) && book->unanswered)
-			return -EPROTO;
-	}
-	if (msg->mid == SDP_MID_DISCONN && (book->fin_heard || book->unanswered))
-		return -EPROTO;
-	switch (msg->mid) {
-	case SDP_MID_SINK_AVAIL:
-	case SDP_MID_RDMA_RD_COMPL:
-	case SDP_MID_RDMA_WR_COMPL:
-	case SDP_MID_SINK_CANCEL_ACK:
-	case SDP_MID_CH_RCV_BUF_ACK:
-	case SDP_MID_SUSP_COMM_ACK:
-		return -EPROTO;		/* nothing of ours to answer */
-	}
-	return 0;
-}
-
-static u32 mode_means(struct book *book, const struct sdp_wire_msg *msg)
-{
-	u32 payload = sdp_wire_payload(msg), means = 0;
-
-	if (is_experimental(msg->mid))
-		return 0;
-	if (msg->flags & 0x02)
-		means |= SDP_HEARD_OOB_PEND;
-	switch (msg->mid) {
-	case SDP_MID_DATA:
-		if (!payload)
-			return means;
-		if (msg->flags & 0x01)
-			means |= SDP_HEARD_OOB_PRES;
-		return means | SDP_HEARD_DELIVER;
-	case SDP_MID_SRC_AVAIL:
-		if (payload)
-			means |= SDP_HEARD_DELIVER;
-		if (payload && payload == msg->ext.avail.len)
-			return means;
-		/* Its source cannot have known that it is refused. */
-		if (!payload && book->acked < book->refused)
-			return means;
-		book->unanswered++;
-		return means | SDP_HEARD_ADVERT;
-	case SDP_MID_SRC_AVAIL_CANCEL:
-		return means | (book->unanswered ? SDP_HEARD_SENDSM : 0);
-	case SDP_MID_MODE_CHANGE:
-		if (msg->ext.mode >> 4 == SDP_MODE_COMBINED)
-			book->unanswered = 0;
-		book->mode = msg->ext.mode >> 4;
-		return means;
-	case SDP_MID_DISCONN:
-		book->fin_heard = true;
-		return means | SDP_HEARD_FIN;
-	case SDP_MID_ABORT_CONN:
-		return means | SDP_HEARD_RESET;
-	case SDP_MID_CH_RCV_BUF:
-		return means | SDP_HEARD_RCVBUF;
-	case SDP_MID_SUSP_COMM:
-		return means | SDP_HEARD_SUSP_ACK;
-	}
-	return means;
-}
+/* ---- what arrives ---- */
 
 static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 {
-	int refused = mode_refuses(&conn->book, msg), verdict;
 	struct book *book = &conn->book;
+	int refused = book_refuses(book, msg, book->acked), verdict;
 	struct sdp_mode before;
 
 	memcpy(&before, &conn->mode, sizeof(before));
 	/* What has arrived has, whatever else the message says. */
-	if (!is_experimental(msg->mid)) {
+	if (!book_is_experimental(msg->mid)) {
 		sdp_src_acked(&before.src, msg->mseq_ack);
 		sdp_snk_acked(&before.snk, msg->mseq_ack);
+		book->src.acked = book->acked;
 	}
 	verdict = sdp_mode_heard(&conn->mode, msg);
 	if (refused) {
@@ -466,16 +364,7 @@ static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 		conn_fail(conn);
 		return;
 	}
-	CHECK(verdict == (int)mode_means(book, msg));
-	if (verdict & SDP_HEARD_ADVERT)
-		sdp_snk_refuse(&conn->mode.snk);
-	CHECK(conn->mode.src.mode == SDP_MODE_COMBINED);
-	CHECK(conn->mode.snk.mode == book->mode);
-	CHECK(conn->mode.snk.held.n == book->unanswered);
-	CHECK(book->unanswered <= book->max_adverts);
-	/* Whatever is outstanding is refused. */
-	CHECK(sdp_snk_may_refuse(&conn->mode.snk) == !!book->unanswered);
-	CHECK(conn->mode.peer_fin == book->fin_heard);
+	CHECK(verdict == (int)book_hears(book, msg));
 	if (verdict & SDP_HEARD_FIN)
 		event(conn, SDP_EV_FIN_HEARD);
 	if (verdict & SDP_HEARD_RESET) {
@@ -484,53 +373,343 @@ static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 	}
 }
 
-/* Section 3.2: SendSm is control. */
-static void answer(struct conn *conn)
+/* A part of so many bytes, from 1; every second one is all of them. */
+static u32 part(u8 arg, u32 bytes)
 {
-	if (!sdp_snk_may_refuse(&conn->mode.snk) ||
-	    conn->state < SDP_ESTABLISHED ||
-	    !sdp_flow_may(&conn->flow, SDP_FLOW_CONTROL))
+	return arg & 1 ? bytes : 1 + (u64)bytes * arg / 256;
+}
+
+/* What a peer says of so many: part of them, or, just so, one too many. */
+static __be32 said(u8 raw, u32 bytes)
+{
+	return cpu_to_be32(raw ? part(raw, bytes) : bytes + 1);
+}
+
+/* The MCH byte of a change that is due; of the two that may be, @raw's. */
+static u8 due_change(const struct book *book, u8 raw)
+{
+	if (book->src.mode == SDP_MODE_BUFFERED && raw & 0x80)
+		return 0x90;
+	if (book->snk.mode == SDP_MODE_PIPELINED)
+		return 0x10;
+	return raw & 0x40 ? 0x00 : 0x20;
+}
+
+/* Which of our messages, as a count; nonsense if we never sent it. */
+static u64 acked_by(const struct book *book, u32 mseq_ack)
+{
+	return book->sent - (u32)(book->tx_base + book->sent - mseq_ack);
+}
+
+/* NonDiscards of a peer which payload of ours has crossed, or not. */
+static __be32 fix_non_discards(const struct book *book, u64 acked, u8 raw)
+{
+	u32 ns = book_ns(&book->src, acked < book->src.left);
+
+	return cpu_to_be32(raw & 3 ? ns : ns - 1);
+}
+
+/* What is behind the BSDH and says how much, or how things stand. */
+static void fix_ext(const struct book *book, u8 *from, u32 bytes)
+{
+	const struct sdp_wire_bsdh *bsdh = (void *)from;
+	u8 *ext = from + SDP_LEN_BSDH;
+	struct sdp_wire_sinkah *room = (void *)ext;
+	const struct book_advert *oldest;
+	__be32 *word = (void *)ext;
+	u64 acked = acked_by(book, be32_to_cpu(bsdh->mseq_ack));
+
+	if (bytes < SDP_LEN_BSDH + sdp_wire_ext_len(bsdh->mid))
 		return;
-	take(conn, SDP_MID_SEND_SM);
-	sdp_snk_refused(&conn->mode.snk, conn->flow.tx_mseq);
-	conn->book.refused = conn->book.sent;
-	conn->book.unanswered = 0;
-	CHECK(!sdp_snk_may_refuse(&conn->mode.snk));
+	switch (bsdh->mid) {
+	case SDP_MID_MODE_CHANGE:
+		ext[0] = due_change(book, ext[0]);
+		break;
+	case SDP_MID_RDMA_RD_COMPL:
+		oldest = book->src.offers.at;
+		if (book->src.offers.n)
+			*word = said(ext[3], oldest->len - oldest->told);
+		break;
+	case SDP_MID_RDMA_WR_COMPL:
+		if (book->snk.asks.n)
+			*word = said(ext[3], book->snk.asks.at[0].len);
+		break;
+	case SDP_MID_SINK_AVAIL:
+		room->non_discards = fix_non_discards(book, acked, ext[19]);
+		break;
+	}
+}
+
+/* Bytes of it that a peer would send that knows the mode. */
+static u32 fix_size(const struct book *book, const u8 *from, u32 bytes)
+{
+	u32 head = SDP_LEN_BSDH + sizeof(struct sdp_wire_srcah);
+
+	if (bytes > head && from[0] == SDP_MID_SRC_AVAIL &&
+	    book->snk.mode == SDP_MODE_PIPELINED)
+		return head;
+	return bytes;
+}
+
+static void fix_bsdh(const struct book *book, struct sdp_wire_bsdh *bsdh,
+		     u8 fix, u32 bytes)
+{
+	u32 late = be32_to_cpu(bsdh->mseq_ack) & 0xf;
+	u16 bufs = be16_to_cpu(bsdh->bufs);
+
+	if (fix & FIX_LEN)
+		bsdh->len = cpu_to_be32(bytes);
+	if (fix & FIX_MSEQ)
+		bsdh->mseq = cpu_to_be32(book->rx_base + book->heard + 1);
+	if (!(fix & FIX_ACK))
+		return;
+	/* Mostly it has heard all that we have sent. */
+	if (late > 3 || late > book->sent - book->acked)
+		late = 0;
+	bsdh->mseq_ack = cpu_to_be32(book->tx_base + book->sent - late);
+	bsdh->bufs = cpu_to_be16(bufs > late ? bufs : late + 1);
+}
+
+/* Would a peer that keeps to the text say this now? */
+static bool is_allowed(const struct book *book, const struct sdp_wire_msg *msg)
+{
+	return known(book) &&
+	       !book_refuses(book, msg, acked_by(book, msg->mseq_ack));
 }
 
 static void hear(struct conn *conn, u8 fix, const u8 *data, u32 bytes)
 {
 	struct book *book = &conn->book;
-	u8 *from = exact_copy(data, bytes);
-	struct sdp_wire_bsdh *bsdh = (void *)from;
+	enum sdp_wire_verdict verdict;
 	struct sdp_wire_msg msg;
+	u8 *from;
 
+	if (bytes && fix & FIX_EXT)
+		bytes = fix_size(book, data, bytes);
+	from = exact_copy(data, bytes);
 	if (bytes >= SDP_LEN_BSDH) {
-		if (fix & FIX_LEN)
-			bsdh->len = cpu_to_be32(bytes);
-		if (fix & FIX_MSEQ)
-			bsdh->mseq = cpu_to_be32(book->rx_base + book->heard + 1);
-		if (fix & FIX_ACK) {
-			bsdh->mseq_ack = cpu_to_be32(book->tx_base + book->sent);
-			bsdh->bufs = cpu_to_be16(be16_to_cpu(bsdh->bufs) | 4);
-		}
+		fix_bsdh(book, (void *)from, fix, bytes);
+		if (fix & FIX_EXT)
+			fix_ext(book, from, bytes);
+	}
+	verdict = sdp_wire_get(&msg, from, bytes);
+	if (verdict == SDP_WIRE_OK && fix & FIX_RULES &&
+	    !is_allowed(book, &msg)) {
+		free(from);
+		return;
 	}
 	/* The first message does what the RTU would (1.5). */
 	if (conn->state == SDP_SYN_RECV)
 		event(conn, SDP_EV_ESTABLISHED);
-	if (sdp_wire_get(&msg, from, bytes) != SDP_WIRE_OK) {
+	if (verdict != SDP_WIRE_OK) {
 		free(from);
 		conn_fail(conn);
 		return;
 	}
 	/* Everything that was promised is there to be read. */
-	free(exact_copy(from + bytes - sdp_wire_payload(&msg),
-			sdp_wire_payload(&msg)));
+	if (sdp_wire_payload(&msg))
+		free(exact_copy(from + bytes - sdp_wire_payload(&msg),
+				sdp_wire_payload(&msg)));
 	free(from);
 	if (hear_flow(conn, &msg))
 		hear_mode(conn, &msg);
 	else
 		conn_fail(conn);
+}
+
+/* ---- what the peer offers, and where we would like to be written ---- */
+
+/* Section 3.2: SendSm is control. */
+static void refuse(struct conn *conn)
+{
+	if (!sdp_snk_may_refuse(&conn->mode.snk) ||
+	    !post_control(conn, SDP_MID_SEND_SM))
+		return;
+	sdp_snk_refused(&conn->mode.snk, conn->flow.tx_mseq);
+	book_refused(&conn->book);
+}
+
+static void begin_read(struct conn *conn, u8 arg)
+{
+	const struct sdp_advert *from = sdp_snk_may_read(&conn->mode.snk);
+	struct book *book = &conn->book;
+	u32 bytes;
+	u64 at;
+
+	if (!from || conn->nreads == READS_MAX || conn->state < SDP_ESTABLISHED)
+		return;
+	bytes = part(arg, from->left);
+	/* Just as many as are told of while more is being read. */
+	if (!arg && from->left > SDP_HALF_TELL)
+		bytes = SDP_HALF_TELL;
+	at = book->heard - (u32)(book->rx_base + book->heard - from->mseq);
+	conn->reads[conn->nreads].at = at;
+	conn->reads[conn->nreads++].bytes = bytes;
+	sdp_snk_reads(&conn->mode.snk, bytes);
+	book_reads(book, at, bytes);
+}
+
+static void end_read(struct conn *conn)
+{
+	if (!conn->nreads)
+		return;
+	book_read(&conn->book, conn->reads[0].at, conn->reads[0].bytes);
+	sdp_snk_read(&conn->mode.snk, conn->reads[0].bytes);
+	memmove(conn->reads, conn->reads + 1,
+		--conn->nreads * sizeof(conn->reads[0]));
+}
+
+static void tell_read(struct conn *conn)
+{
+	if (!sdp_snk_owes_compl(&conn->mode.snk) ||
+	    !post_control(conn, SDP_MID_RDMA_RD_COMPL))
+		return;
+	sdp_snk_told_read(&conn->mode.snk);
+	book_told_read(&conn->book);
+}
+
+static void ask(struct conn *conn, u8 arg)
+{
+	const struct book_snk *snk = &conn->book.snk;
+	u32 bytes = 1 + ((u32)arg << 12);
+
+	/* sdp_snk_may_offer() does not know that nothing comes any more. */
+	if (snk->fin || snk->shut || !sdp_mode_has_advert(&conn->mode) ||
+	    !sdp_snk_may_offer(&conn->mode.snk, false) ||
+	    !post_control(conn, SDP_MID_SINK_AVAIL))
+		return;
+	sdp_snk_offered(&conn->mode.snk, bytes);
+	book_asked(&conn->book, bytes);
+}
+
+static void ask_cancel(struct conn *conn)
+{
+	if (!sdp_snk_may_cancel(&conn->mode.snk) ||
+	    !post_control(conn, SDP_MID_SINK_AVAIL_CANCEL))
+		return;
+	sdp_snk_cancelled(&conn->mode.snk);
+	book_ask_cancelled(&conn->book);
+}
+
+/* ---- what we offer, and where the peer would like to be written ---- */
+
+static void offer(struct conn *conn, u8 arg)
+{
+	struct sdp_src *src = &conn->mode.src;
+	u32 bytes = 1 + ((u32)arg << 12), inlined = 0;
+
+	if (conn->book.disconn_out || !sdp_src_may_offer(src) ||
+	    !sdp_mode_has_advert(&conn->mode) ||
+	    !post(conn, SDP_MID_SRC_AVAIL, SDP_FLOW_PAYLOAD))
+		return;
+	if (src->mode == SDP_MODE_COMBINED)
+		inlined = 64;
+	sdp_src_offered(src, conn->flow.tx_mseq, bytes, inlined);
+	book_offered(&conn->book, bytes, inlined);
+}
+
+static void offer_cancel(struct conn *conn)
+{
+	if (!sdp_src_may_cancel(&conn->mode.src) ||
+	    !post_control(conn, SDP_MID_SRC_AVAIL_CANCEL))
+		return;
+	sdp_src_cancelled(&conn->mode.src);
+	book_offer_cancelled(&conn->book);
+}
+
+static void change(struct conn *conn, enum sdp_mode_kind to)
+{
+	struct sdp_src *src = &conn->mode.src;
+
+	if (conn->book.disconn_out || !sdp_src_may_change(src, to) ||
+	    !post_control(conn, SDP_MID_MODE_CHANGE))
+		return;
+	sdp_src_changed(src, to, conn->flow.tx_mseq);
+	book_changed(&conn->book, to);
+}
+
+static void write_some(struct conn *conn, u8 arg)
+{
+	const struct sdp_advert *to = sdp_src_may_write(&conn->mode.src);
+	u32 bytes;
+
+	if (!to || conn->book.disconn_out || conn->state < SDP_ESTABLISHED)
+		return;
+	bytes = part(arg, to->left);
+	sdp_src_wrote(&conn->mode.src, bytes);
+	book_wrote(&conn->book, bytes);
+}
+
+static void tell_written(struct conn *conn, u8 arg)
+{
+	if (!sdp_src_owes_written(&conn->mode.src, (u32)arg << 8, arg & 1) ||
+	    !post_control(conn, SDP_MID_RDMA_WR_COMPL))
+		return;
+	sdp_src_told_written(&conn->mode.src);
+	book_told_written(&conn->book);
+}
+
+static void tell_dropped(struct conn *conn)
+{
+	if (!sdp_src_owes_cancel_ack(&conn->mode.src) ||
+	    !post_control(conn, SDP_MID_SINK_CANCEL_ACK))
+		return;
+	sdp_src_told_dropped(&conn->mode.src);
+	book_told_dropped(&conn->book);
+}
+
+static void ask_rcvbuf(struct conn *conn)
+{
+	if (conn->book.asked_rcvbuf || !post_control(conn, SDP_MID_CH_RCV_BUF))
+		return;
+	sdp_mode_rcvbuf_posted(&conn->mode);
+	conn->book.asked_rcvbuf = true;
+}
+
+static void act(struct conn *conn, u8 what, u8 arg)
+{
+	switch (what) {
+	case ACT_READ:
+		begin_read(conn, arg);
+		break;
+	case ACT_READ_DONE:
+		end_read(conn);
+		break;
+	case ACT_TELL_READ:
+		tell_read(conn);
+		break;
+	case ACT_DECLINE:
+		sdp_snk_refuse(&conn->mode.snk);
+		book_declines(&conn->book);
+		break;
+	case ACT_ASK:
+		ask(conn, arg);
+		break;
+	case ACT_ASK_CANCEL:
+		ask_cancel(conn);
+		break;
+	case ACT_OFFER:
+		offer(conn, arg);
+		break;
+	case ACT_OFFER_CANCEL:
+		offer_cancel(conn);
+		break;
+	case ACT_CHANGE:
+		change(conn, arg % 3);
+		break;
+	case ACT_WRITE:
+		write_some(conn, arg);
+		break;
+	case ACT_TELL_WRITTEN:
+		tell_written(conn, arg);
+		break;
+	case ACT_TELL_DROPPED:
+		tell_dropped(conn);
+		break;
+	case ACT_RCVBUF:
+		ask_rcvbuf(conn);
+		break;
+	}
 }
 
 /* ---- what goes out, and when: pure functions of their arguments ---- */
@@ -563,14 +742,18 @@ static void slice(const u8 *args)
 static void begin(struct conn *conn, const u8 *data)
 {
 	struct book *book = &conn->book;
+	u16 theirs;
 
 	sdp_flow_init(&conn->flow, data[0], data[1]);
-	book->max_adverts = 1 + data[2] % SDP_HALF_ADVERTS;
-	sdp_mode_init(&conn->mode, data[2], book->max_adverts);
+	book->ours = 1 + data[2] % SDP_HALF_ADVERTS;
+	theirs = data[2] >> 4 ? data[2] >> 4 : 1;
+	book->theirs = theirs < SDP_HALF_ADVERTS ? theirs : SDP_HALF_ADVERTS;
+	sdp_mode_init(&conn->mode, theirs, book->ours);
 	book->posted = data[0];
 	book->told = data[0];
 	book->peer_bufs = data[1];
-	book->mode = SDP_MODE_COMBINED;
+	book->src.mode = SDP_MODE_COMBINED;
+	book->snk.mode = SDP_MODE_COMBINED;
 	/* As after 2^32 messages less a few. */
 	if (data[3] & 1) {
 		book->tx_base = -(data[3] >> 2);
@@ -583,224 +766,71 @@ static void begin(struct conn *conn, const u8 *data)
 	event(conn, data[3] & 2 ? SDP_EV_CONNECT : SDP_EV_ACCEPT);
 }
 
+/* One record, @size bytes of it; the first is the operation. */
+static void run_record(struct conn *conn, const u8 *record, u32 size)
+{
+	u8 op = record[0], last = record[size - 1];
+	u16 posted = op >> 3;
+
+	/* The transport hears nothing more of what has failed. */
+	if ((op & 7) != OP_EVENT &&
+	    (conn->failed || !is_connected(conn->state))) {
+		event(conn, last % SDP_EVENT_COUNT);
+		return;
+	}
+	switch ((enum op)(op & 7)) {
+	case OP_HEAR:
+		hear(conn, op, record + 2, size < 2 ? 0 : size - 2);
+		break;
+	case OP_SEND:
+		send_one(conn, op >> 3);
+		break;
+	case OP_POSTED:
+		if (conn->book.posted >= RING_MAX)
+			break;
+		sdp_flow_posted(&conn->flow, posted);
+		conn->book.posted += posted;
+		check_flow(conn);
+		break;
+	case OP_REFUSE:
+		refuse(conn);
+		break;
+	case OP_EVENT:
+		event(conn, (op >> 3) % SDP_EVENT_COUNT);
+		break;
+	case OP_SHUT_RD:
+		conn->mode.shut_rd = true;
+		conn->book.snk.shut = true;
+		break;
+	case OP_SLICE:
+		if (size == 9)
+			slice(record + 1);
+		break;
+	case OP_ACT:
+		act(conn, (op >> 3) % ACTS, last);
+		break;
+	}
+	book_check(&conn->book, &conn->mode);
+}
+
 static void run_connection(const u8 *data, size_t size)
 {
 	struct conn conn = { .state = SDP_CLOSED };
-	u32 at = 4, bytes;
-	u8 op = 0;
+	u32 at, bytes;
 
 	if (size < 4)
 		return;
 	begin(&conn, data);
 	check_flow(&conn);
-
-	while (at < size) {
-		op = data[at++];
-		/* The transport hears nothing more of what has failed. */
-		if (conn.failed || !is_connected(conn.state)) {
-			event(&conn, op % SDP_EVENT_COUNT);
-			continue;
-		}
-		switch (op & 7) {
-		case OP_SEND:
-			send_one(&conn, op >> 3);
-			break;
-		case OP_POSTED:
-			if (conn.book.posted < RING_MAX) {
-				sdp_flow_posted(&conn.flow, op >> 3);
-				conn.book.posted += op >> 3;
-			}
-			check_flow(&conn);
-			break;
-		case OP_ANSWER:
-			answer(&conn);
-			break;
-		case OP_EVENT:
-			event(&conn, (op >> 3) % SDP_EVENT_COUNT);
-			break;
-		case OP_SHUT_RD:
-			conn.mode.shut_rd = true;
-			conn.book.shut_rd = true;
-			break;
-		case OP_SLICE:
-			if (size - at < 8)
-				break;
-			slice(data + at);
-			at += 8;
-			break;
-		default:
-			bytes = at < size ? 2 * data[at++] : 0;
-			if (bytes > size - at)
-				bytes = size - at;
-			hear(&conn, op, data + at, bytes);
-			at += bytes;
-		}
+	for (at = 4; at < size; at += bytes) {
+		bytes = fuzz_record(data + at, size - at);
+		run_record(&conn, data + at, bytes);
 	}
-	check_end(&conn, op & 1);
+	check_end(&conn, data[size - 1] & 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	run_connection(data, size);
 	return 0;
-}
-
-/* ---- inputs by chance ---- */
-
-/* Mostly one that can be taken, or every conversation would be short. */
-static const struct sdp_golden_msg *pick_golden(void)
-{
-	const struct sdp_golden_msg *golden;
-
-	do {
-		golden = &sdp_golden_msgs[below(sizeof(sdp_golden_msgs) /
-						sizeof(sdp_golden_msgs[0]))];
-		switch (golden->msg.mid) {
-		case SDP_MID_RDMA_RD_COMPL:
-		case SDP_MID_RDMA_WR_COMPL:
-		case SDP_MID_CH_RCV_BUF_ACK:
-		case SDP_MID_SINK_AVAIL:
-		case SDP_MID_DISCONN:
-			continue;
-		}
-		return golden;
-	} while (below(16));
-	return golden;
-}
-
-static u32 make_step(u8 *to)
-{
-	/* Buffers and answers, so that it goes on. */
-	static const u8 ops[] = {
-		OP_SEND, OP_SEND, OP_SEND | 4 << 3, OP_POSTED | 1 << 3,
-		OP_POSTED | 4 << 3, OP_ANSWER, OP_ANSWER,
-	};
-	static const u8 events[] = {
-		SDP_EV_ESTABLISHED, SDP_EV_SHUTDOWN, SDP_EV_FIN_SENT,
-		SDP_EV_FIN_TIMEOUT, SDP_EV_DREQ,
-	};
-	u32 i;
-
-	switch (below(20)) {
-	case 0:
-		to[0] = rnd();
-		return 1;
-	case 1:
-		to[0] = OP_EVENT | events[below(sizeof(events))] << 3;
-		return 1;
-	case 2:
-		to[0] = OP_SLICE;
-		for (i = 1; i <= 8; i++)
-			to[i] = rnd();
-		return 9;
-	}
-	to[0] = ops[below(sizeof(ops))];
-	return 1;
-}
-
-static u32 make_message(u8 *to)
-{
-	const struct sdp_golden_msg *golden = pick_golden();
-	u32 bytes = golden->msg.len;
-
-	to[0] = OP_HEAR;
-	if (below(20))
-		to[0] |= FIX_LEN;
-	if (below(20))
-		to[0] |= FIX_MSEQ;
-	if (below(20))
-		to[0] |= FIX_ACK;
-	memcpy(to + 2, golden->bytes, bytes);
-	/* Most legal conversations need no more than these. */
-	if (golden->msg.mid == SDP_MID_MODE_CHANGE)
-		to[2 + SDP_LEN_BSDH] = below(4) ? (1 + below(2)) << 4 : rnd();
-	if (golden->msg.mid == SDP_MID_SRC_AVAIL && below(2))
-		bytes = SDP_LEN_BSDH + 16;	/* pipelined */
-	if (golden->msg.mid == SDP_MID_SRC_AVAIL && !below(4))
-		memcpy(to + 2 + SDP_LEN_BSDH, "\0\0\0\x8", 4);
-	if (!below(16))
-		to[2] = rnd();
-	while (!below(16))
-		bytes = bend(to + 2, bytes, MESSAGE_MAX - 2);
-	/* Lengths go in twos; an odd one borrows from the next. */
-	to[1] = (bytes + 1) / 2;
-	if (bytes & 1)
-		to[2 + bytes] = rnd();
-	return 2 + 2 * to[1];
-}
-
-/* A conversation: golden messages and our own steps, now and then bent. */
-size_t fuzz_make(uint8_t *to, size_t room)
-{
-	static const u8 adverts[] = { 1, 1, 2, 3, 255 };
-	u32 at = 0, steps = below(40);
-
-	to[at++] = below(4) ? 3 + below(8) : rnd();
-	to[at++] = below(4) ? 3 + below(8) : rnd();
-	to[at++] = adverts[below(sizeof(adverts))];
-	to[at++] = rnd();
-	while (steps-- && at + 2 + MESSAGE_MAX < room)
-		at += below(2) ? make_step(to + at) : make_message(to + at);
-	while (!below(3))
-		at = bend(to, at, room);
-	return at;
-}
-
-/* The size of the record there, at most what is left of the input. */
-static u32 record(const uint8_t *at, u32 left)
-{
-	u32 size = 1;
-
-	switch (at[0] & 7) {
-	case OP_SEND:
-	case OP_POSTED:
-	case OP_ANSWER:
-	case OP_EVENT:
-	case OP_SHUT_RD:
-		break;
-	case OP_SLICE:
-		size = 9;
-		break;
-	default:
-		size = left < 2 ? 1 : 2 + 2 * at[1];
-	}
-	return size < left ? size : left;
-}
-
-/* Insert, remove or repeat whole records, or bend what stands in one. */
-size_t fuzz_change(uint8_t *input, size_t size, size_t room)
-{
-	uint8_t fresh[2 + MESSAGE_MAX];
-	u32 at = 4, old = 0, new, step;
-
-	if (size < 4 || !below(16))
-		return fuzz_make(input, room);
-	for (step = below(64); at < size && step; step--)
-		at += record(input + at, size - at);
-	if (at < size)
-		old = record(input + at, size - at);
-	switch (below(4)) {
-	case 0:
-		new = 0;
-		break;
-	case 1:
-		new = 2 * old;
-		if (new > sizeof(fresh))
-			return size;
-		memcpy(fresh, input + at, old);
-		memcpy(fresh + old, input + at, old);
-		break;
-	case 2:
-		bend(input + at, old, old);
-		return size;
-	default:
-		new = below(2) ? make_step(fresh) : make_message(fresh);
-		if (below(2))
-			old = 0;
-	}
-	if (size - old + new > room)
-		return size;
-	memmove(input + at + new, input + at + old, size - at - old);
-	memcpy(input + at, fresh, new);
-	return size - old + new;
 }
