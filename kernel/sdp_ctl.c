@@ -44,8 +44,8 @@ static struct sdp_loan *sdp_ctl_asks(struct sdp_conn *conn)
 	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
 	if (!loan || loan->state != SDP_LOAN_QUEUED)
 		return NULL;
-	if (!conn->tx.err && sdp_mode_has_advert(&conn->tx.mode) &&
-	    sdp_snk_may_offer(&conn->tx.mode.snk, sdp_conn_unread(conn)))
+	if (!conn->tx.err &&
+	    sdp_mode_can_ask(&conn->tx.mode, sdp_conn_unread(conn)))
 		return loan;
 	loan->state = SDP_LOAN_FREE;
 	conn->tx.done |= SDP_TX_DONE_LOAN;

@@ -273,8 +273,9 @@ static int src_sink_avail(struct sdp_src *src, const struct sdp_wire_msg *msg,
 
 	if (src->mode != SDP_MODE_PIPELINED && !old)
 		return -EPROTO;
+	/* Nor before it has heard what becomes of those that it asks back. */
 	if (!msg->ext.avail.len || src->held.n >= src->max_held ||
-	    before(ns, msg->ext.avail.non_discards))
+	    src_owes(src) || before(ns, msg->ext.avail.non_discards))
 		return -EPROTO;
 	if (msg->ext.avail.non_discards != ns) {
 		src->ns--;	/* payload of ours has killed it */
@@ -425,7 +426,7 @@ static int snk_src_avail(struct sdp_snk *snk, const struct sdp_wire_msg *msg)
 
 static void snk_src_cancel(struct sdp_snk *snk, u32 mseq)
 {
-	if (!snk->held.n || snk->owe_sm)
+	if (!snk->held.n || snk->cancelled)
 		return;		/* it is answered, or will be */
 	if (snk_reads(snk)) {
 		snk->cancelled = true;

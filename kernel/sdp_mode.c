@@ -309,12 +309,16 @@ void sdp_mode_cost(struct sdp_mode_costs *costs, u32 len, enum sdp_mode_way way,
 		cost->known[way]++;
 }
 
+bool sdp_mode_can_ask(const struct sdp_mode *mode, bool unread)
+{
+	return !mode->peer_fin && !mode->shut_rd && sdp_mode_has_advert(mode) &&
+	       sdp_snk_may_offer(&mode->snk, unread);
+}
+
 bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread)
 {
-	return mode->src.max > 1 && !mode->peer_fin && !mode->shut_rd &&
-	       sdp_snk_may_offer(&mode->snk, unread) && !mode->snk.out.n &&
-	       sdp_mode_has_advert(mode) &&
-	       again(&mode->ask);
+	return mode->src.max > 1 && !mode->snk.out.n &&
+	       sdp_mode_can_ask(mode, unread) && again(&mode->ask);
 }
 
 void sdp_mode_asked(struct sdp_mode *mode, bool used)

@@ -130,6 +130,19 @@ void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
 bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread);
 
 /**
+ * sdp_mode_can_ask() - may a SinkAvail be posted now?
+ * @mode: the connection's
+ * @unread: whether bytes of the stream wait for the reader
+ *
+ * What was so when the reader came need not be when his buffer is registered and
+ * there is a credit: whoever has sent his DisConn answers no SinkAvail.
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it may.
+ */
+bool sdp_mode_can_ask(const struct sdp_mode *mode, bool unread);
+
+/**
  * sdp_mode_has_advert() - may one more advert of ours be out?
  * @mode: the connection's
  *

@@ -364,8 +364,8 @@ proctype sink()
 		fi }
 	:: atomic { down?SrcAvailCancel(ack, got_ack, _, _) ->
 		if
-		:: n == 0 || owe_sm
-		:: n > 0 && !owe_sm && (reading > 0 || owe_rd > 0) ->
+		:: n == 0 || cancelled
+		:: n > 0 && !cancelled && (reading > 0 || owe_rd > 0) ->
 #if BUG != 5
 			cancelled = true
 #else

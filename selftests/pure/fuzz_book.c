@@ -153,6 +153,9 @@ static bool refuses_room(const struct book *book,
 	/* Lenient: those of the other half are not counted. */
 	if (!msg->ext.avail.len || src->rooms.n >= book->ours)
 		return true;
+	/* It has asked back what it had out, and has no answer yet (4.6). */
+	if (src->dropped || src->cut)
+		return true;
 	return ahead && ahead <= 1u << 31;
 }
 
@@ -254,11 +257,8 @@ static u32 offer_cancel_heard(struct book *book)
 {
 	struct book_snk *snk = &book->snk;
 
-	/* Lenient: one that is refused already is answered by that SendSm, and
-	 * MSeqAck is not held back, whatever is being read; and of several
-	 * cancels it is the newest that counts.
-	 */
-	if (snk->offers.n && !snk->declined) {
+	/* Of several it is the first that is to be answered. */
+	if (snk->offers.n && !snk->cancel) {
 		if (is_read(snk))
 			snk->cancel = book->heard;
 		else
@@ -327,11 +327,7 @@ static void room_cancel_heard(struct book_src *src)
 {
 	if (!src->rooms.n)
 		return;
-	if (!src->cut)
-		src->cut = src->rooms.at[0].begun;
-	/* Who offers room before his last cancel is answered is on his own with
-	 * the answer to the next: it is taken for what is cut.
-	 */
+	src->cut = src->rooms.at[0].begun;
 	src->dropped = src->rooms.n > (src->cut ? 1 : 0);
 	src->rooms.n = 0;
 }
@@ -575,13 +571,10 @@ static void check_offers(const struct book *book, const struct sdp_src *code)
 	      (!busy && src->mode == SDP_MODE_COMBINED));
 	CHECK(sdp_src_may_change(code, SDP_MODE_BUFFERED) ==
 	      (!busy && src->mode == SDP_MODE_COMBINED && free));
-	/* The peer has to know of the last time before the next.  Lenient, to
-	 * ourselves: what an experimental message acknowledges comes to the
-	 * credits alone; the next message has it too.
-	 */
+	/* The peer has to know of the last time before the next. */
 	CHECK(sdp_src_may_change(code, SDP_MODE_COMBINED) ==
 	      (!busy && src->mode == SDP_MODE_PIPELINED && free &&
-	       !src->rooms.n && src->acked >= src->left));
+	       !src->rooms.n && book->acked >= src->left));
 }
 
 /* Section 4.4, and 4.6 for what is owed. */

@@ -49,7 +49,6 @@ struct book_src {
 	u64 payloads, killed;		/* messages; SinkAvails void by them */
 	u64 left;			/* our ModeChange out of pipelined mode, */
 	u64 payloads_left;		/* and payloads when it was posted */
-	u64 acked;			/* by messages that we know */
 	bool forgives;			/* RdmaRdCompl for what was ended */
 	u32 cut;			/* bytes in a room that was asked back, */
 	bool dropped;			/* or rooms: not answered yet */

@@ -352,11 +352,8 @@ static void hear_mode(struct conn *conn, const struct sdp_wire_msg *msg)
 
 	memcpy(&before, &conn->mode, sizeof(before));
 	/* What has arrived has, whatever else the message says. */
-	if (!book_is_experimental(msg->mid)) {
-		sdp_src_acked(&before.src, msg->mseq_ack);
-		sdp_snk_acked(&before.snk, msg->mseq_ack);
-		book->src.acked = book->acked;
-	}
+	sdp_src_acked(&before.src, msg->mseq_ack);
+	sdp_snk_acked(&before.snk, msg->mseq_ack);
 	verdict = sdp_mode_heard(&conn->mode, msg);
 	if (refused) {
 		CHECK(verdict == refused);

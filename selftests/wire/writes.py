@@ -421,6 +421,29 @@ def end_while_asked(t):
     c.dreq()
 
 
+@case(accept=1)
+def end_before_he_asked(t):
+    """He waits for a credit to tell of his buffer, and DisConn brings it: nobody
+    would write there, nor answer when it is asked back."""
+    t.sysctl('zcopy_wait', int(5000 * FACTOR))
+    c, s = t.up(t.peer.hello(t.host, max_adverts=4))
+    pipelined(c)
+    c.taken()
+    c.bufs, room = 1, c.bufs
+    c.send(sdp.DATA)
+    time.sleep(0.1 * FACTOR)
+    t.remote.read_meanwhile(s, 100000)
+    time.sleep(0.1 * FACTOR)
+    t.quiet(c)
+    c.bufs = room
+    c.send(sdp.DISCONN)
+    has_read(t, s, b'')
+    assert sdp.SINK_AVAIL not in c.heard_mids
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.dreq()
+
+
 @case(('more than there is room for', 100001), accept=1, **BROKEN)
 def written_too_much(t, size):
     c, s, asked = reader(t)
