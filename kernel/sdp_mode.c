@@ -194,13 +194,13 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
 	int verdict;
 
-	/* Of a message that we do not know the flags mean nothing either. */
+	sdp_src_acked(&mode->src, msg->mseq_ack);
+	sdp_snk_acked(&mode->snk, msg->mseq_ack);
+	/* Of a message that we do not know the flags mean nothing. */
 	if (msg->mid >= SDP_MID_EXPERIMENTAL_FIRST &&
 	    msg->mid <= SDP_MID_EXPERIMENTAL_LAST)
 		return 0;
 
-	sdp_src_acked(&mode->src, msg->mseq_ack);
-	sdp_snk_acked(&mode->snk, msg->mseq_ack);
 	verdict = heard(mode, msg);
 	if (verdict < 0)
 		return verdict;
