@@ -194,6 +194,7 @@ struct sdp_loan *sdp_loan_alloc(u8 op, u8 slots)
 	loan->lease = false;
 	loan->rest = false;
 	loan->copied = false;
+	loan->why = 0;
 	loan->ended = false;
 	loan->note = NULL;
 	__skb_queue_head_init(&loan->notes);

@@ -102,6 +102,7 @@ struct sdp_loan {
 	bool lease;
 	bool rest;		/* refused, and to be copied; tx.lock */
 	bool copied;		/* and so it was */
+	u8 why;			/* the counter of the reason; 0: none yet; tx.lock */
 	bool ended;		/* the peer has had its key forgotten; tx.lock */
 	struct sk_buff *note;	/* tells who lent it; NULL: nobody wants to know */
 	struct sk_buff_head notes; /* and who sent behind it, and copied */

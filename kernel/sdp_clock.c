@@ -96,14 +96,17 @@ static unsigned long sdp_clock_check_leases(struct sdp_conn *conn,
 		return min(due - now, patience);
 	if (cancel)
 		return 0;
-	if (sdp_src_may_cancel(src)) {
+	cancel = sdp_src_may_cancel(src);
+	if (cancel) {
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
 		conn->tx.lent_at = now;
-		return patience;
 	}
-	list_for_each_entry(loan, &conn->tx.loans, node)
-		if (loan->state == SDP_LOAN_QUEUED)
-			sdp_loan_lapse(conn, loan);
+	list_for_each_entry(loan, &conn->tx.loans, node) {
+		if (!cancel && loan->state == SDP_LOAN_QUEUED)
+			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_LATE);
+		else if (!loan->why)
+			loan->why = SDP_CNT_COPIED_LATE;
+	}
 	return patience;
 }
 

@@ -91,6 +91,8 @@ bool sdp_lease_begin(struct sdp_conn *conn, size_t len)
 	spin_lock_bh(&conn->tx.lock);
 	may = sdp_mode_may_lend(&conn->tx.mode);
 	spin_unlock_bh(&conn->tx.lock);
+	if (!may)
+		sdp_loan_copied(conn, SDP_CNT_COPIED_HABIT, len);
 	return may;
 }
 
@@ -226,6 +228,7 @@ static void sdp_lease_copy_all(struct sdp_conn *conn)
 	LIST_HEAD(msgs);
 
 	while ((loan = sdp_lease_refused(conn))) {
+		sdp_loan_copied(conn, loan->why, loan->span.bytes - loan->moved);
 		sdp_lease_copy(conn, loan, &frag, &msgs);
 		sdp_tx_queue_rest(conn, loan, &msgs, &behind);
 	}

@@ -7,6 +7,7 @@
  * sdp_ask.c what is received into.
  */
 #include "sdp_loan.h"
+#include "sdp_trace.h"
 
 /* Places of the send queue that its own request needs. */
 static u8 sdp_loan_slots(u8 op)
@@ -56,15 +57,41 @@ struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 		sdp_loan_return(conn, loan);
 		return ERR_PTR(err);
 	}
+	trace_sdp_lend(conn->id, loan->span.bytes, loan->span.npages,
+		       loan->span.nents, loan->span.key, dir == DMA_TO_DEVICE);
 	return loan;
 }
 
 void sdp_loan_return(struct sdp_conn *conn, struct sdp_loan *loan)
 {
-	if (loan->span.mr)
+	if (loan->span.mr) {
+		trace_sdp_unlend(conn->id, loan->span.bytes, loan->moved,
+				 loan->span.key);
 		conn->xp->unlend(conn, &loan->span);
+	}
 	sdp_span_unpin(&loan->span);
 	sdp_loan_free(loan);
+}
+
+enum sdp_counter sdp_loan_why(int err)
+{
+	switch (err) {
+	case -ENOBUFS:
+		return SDP_CNT_COPIED_LIMIT;
+	case -EFAULT:
+	case -EINVAL:
+	case -EMSGSIZE:
+		return SDP_CNT_COPIED_PAGES;
+	case -ECANCELED:
+		return SDP_CNT_COPIED_REFUSED;
+	}
+	return SDP_CNT_COPIED_MEMORY;
+}
+
+void sdp_loan_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes)
+{
+	sdp_count(conn->sn, why, 1);
+	trace_sdp_copied(conn->id, bytes, sdp_counter_name(why));
 }
 
 /* The oldest, if it is free; adds to @bytes what was moved. */

@@ -108,16 +108,39 @@ static inline void sdp_loan_comes_back(struct sdp_conn *conn,
 bool sdp_loan_end_key(struct sdp_conn *conn, u32 key);
 
 /**
+ * sdp_loan_why() - the counter for what could not be lent
+ * @err: of sdp_loan_make(), or of making its message
+ *
+ * Context: any.
+ * Return: one of SDP_CNT_COPIED_*.
+ */
+enum sdp_counter sdp_loan_why(int err);
+
+/**
+ * sdp_loan_copied() - what might have been lent is copied: count, and trace
+ * @conn: the connection
+ * @why: one of SDP_CNT_COPIED_*
+ * @bytes: how much of it
+ *
+ * Context: any.
+ */
+void sdp_loan_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes);
+
+/**
  * sdp_loan_lapse() - a lease goes by copy; nothing else of the stream meanwhile
  * @conn: the connection, tx.lock held
  * @loan: the lease
+ * @why: one of SDP_CNT_COPIED_*, unless it has a reason already
  *
  * Copying is the worker's, who is told by tx.done.
  *
  * Context: process or softirq.
  */
-static inline void sdp_loan_lapse(struct sdp_conn *conn, struct sdp_loan *loan)
+static inline void sdp_loan_lapse(struct sdp_conn *conn, struct sdp_loan *loan,
+				  enum sdp_counter why)
 {
+	if (!loan->why)
+		loan->why = why;
 	loan->rest = true;
 	conn->tx.lapsed = true;
 	conn->tx.done |= SDP_TX_DONE_LOAN;

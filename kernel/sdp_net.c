@@ -72,6 +72,11 @@ static const struct {
 #undef SDP_COUNTER_NAME
 };
 
+const char *sdp_counter_name(enum sdp_counter counter)
+{
+	return sdp_counter_names[counter].name;
+}
+
 static int sdp_net_show(struct seq_file *seq, void *unused)
 {
 	struct sdp_net *sn = sdp_net(seq_file_single_net(seq));

@@ -50,6 +50,14 @@
 	X(OFFERS,	"offers",	"SrcAvail messages posted") \
 	X(OFFERS_REFUSED, "offers_refused", "times that the peer refused what was offered") \
 	X(OFFERS_CANCELLED, "offers_cancelled", "SrcAvailCancel messages posted") \
+	X(COPIED_COST,	"copied_cost",	"copied, not lent: that was cheaper lately") \
+	X(COPIED_HABIT,	"copied_habit",	"copied, not lent: the last ones were of no use to the peer") \
+	X(COPIED_BUSY,	"copied_busy",	"copied, not lent: the socket lends already") \
+	X(COPIED_LIMIT,	"copied_limit",	"copied, not lent: net.sdp.zcopy_pinned is reached") \
+	X(COPIED_MEMORY, "copied_memory", "copied, not lent: no memory or registration") \
+	X(COPIED_PAGES,	"copied_pages",	"copied, not lent: cannot be pinned, or is too short") \
+	X(COPIED_REFUSED, "copied_refused", "copied after all: the peer refused, or has too little room") \
+	X(COPIED_LATE,	"copied_late",	"copied after all: the peer did not come within zcopy_wait") \
 	X(LENT,		"bytes_lent",	"user bytes that went from where they were") \
 	X(SINK_AVAIL,	"sink_avail",	"SinkAvail messages arrived") \
 	X(RDMA_WRITES,	"rdma_writes",	"RDMA Writes posted") \
@@ -118,7 +126,7 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	  "pieces of a send() that are offered at a time, if the peer lets us") \
 	X(zcopy_write,	1, 0, 1, \
 	  "1: a reader who waits has the peer write into his buffer") \
-	X(zcopy_adapt,	0, 0, 1, \
+	X(zcopy_adapt,	1, 0, 1, \
 	  "1: a blocking send() that may be offered is copied where that was cheaper") \
 	X(zcopy_invalidate, 1, 0, 1, \
 	  "1: keys of what is lent are ended by Send-with-Invalidate, if the peer can") \
@@ -159,6 +167,15 @@ extern unsigned int sdp_net_id;
  * Return: its object; lives as long as the namespace.
  */
 struct sdp_net *sdp_net(const struct net *net);
+
+/**
+ * sdp_counter_name() - what /proc/net/sdpstat calls it
+ * @counter: which
+ *
+ * Context: any.
+ * Return: the name.
+ */
+const char *sdp_counter_name(enum sdp_counter counter);
 
 /**
  * sdp_count() - add to a counter

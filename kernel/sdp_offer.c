@@ -80,20 +80,22 @@ void sdp_offer_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
-bool sdp_offer_begin(struct sdp_conn *conn)
+enum sdp_counter sdp_offer_begin(struct sdp_conn *conn)
 {
-	bool mine;
+	enum sdp_counter why = 0;
 
 	spin_lock_bh(&conn->tx.lock);
-	mine = !conn->tx.dead && !conn->tx.lending && !conn->tx.lent &&
-	       sdp_mode_may_lend(&conn->tx.mode);
-	if (mine) {
+	if (conn->tx.dead || conn->tx.lending || conn->tx.lent)
+		why = SDP_CNT_COPIED_BUSY;
+	else if (!sdp_mode_may_lend(&conn->tx.mode))
+		why = SDP_CNT_COPIED_HABIT;
+	if (!why) {
 		WRITE_ONCE(conn->tx.lending, true);
 		conn->tx.withdrawn = false;
 		conn->tx.lent_at = jiffies;
 	}
 	spin_unlock_bh(&conn->tx.lock);
-	return mine;
+	return why;
 }
 
 /* Does a SrcAvail made now belong to pipelined mode? */
@@ -235,8 +237,7 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 		if (!loan->lease)
 			continue;
 		if (loan->moved < loan->span.bytes) {
-			loan->rest = true;
-			conn->tx.lapsed = true;
+			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_REFUSED);
 		} else {
 			sdp_mode_lent(&conn->tx.mode, true);
 		}

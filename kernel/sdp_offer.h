@@ -70,10 +70,10 @@ int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
  *	until sdp_offer_end()
  *
  * Context: process.
- * Return: false if somebody lends already, the connection is dead, or the peer has
- * refused too often of late.
+ * Return: 0; SDP_CNT_COPIED_BUSY if somebody lends already or the connection is dead,
+ * SDP_CNT_COPIED_HABIT if the peer has refused too often of late.
  */
-bool sdp_offer_begin(struct sdp_conn *conn);
+enum sdp_counter sdp_offer_begin(struct sdp_conn *conn);
 
 /**
  * sdp_offer_more() - offer the next piece

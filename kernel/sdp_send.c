@@ -12,6 +12,7 @@
 #include "sdp_clock.h"
 #include "sdp_lease.h"
 #include "sdp_link.h"
+#include "sdp_loan.h"
 #include "sdp_offer.h"
 #include "sdp_rx.h"
 #include "sdp_send.h"
@@ -24,6 +25,8 @@ struct sdp_send_call {
 	struct ubuf_info *uarg;		/* to be told when it is free; or NULL */
 	bool lease;			/* it is long enough */
 	bool copied;			/* some of it was not lent */
+	/* Of what may not: the counter of why it is copied after all; or 0. */
+	enum sdp_counter why;
 	/* What it costs, without sleep: */
 	bool metered;
 	u64 began, slept;		/* ns */
@@ -119,18 +122,26 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 	bool stop = false;
 	size_t sent = 0;
 	ssize_t n;
+	int err;
 
-	if (!sdp_offer_begin(conn))
+	call->why = sdp_offer_begin(conn);
+	if (call->why)
 		return 0;
 	add_wait_queue(&conn->wq, &wait);
 	for (;;) {
 		sdp_rx_poll(conn);
 		sent += sdp_offer_reap(conn);
-		stop = stop || READ_ONCE(conn->tx.withdrawn);
+		if (!stop && READ_ONCE(conn->tx.withdrawn)) {
+			call->why = SDP_CNT_COPIED_REFUSED;
+			stop = true;
+		}
 		n = 1;
 		while (!stop && n > 0 && iov_iter_count(&ahead)) {
 			n = sdp_offer_more(conn, sk_page_frag(sk), &ahead);
-			stop = n < 0;
+			if (n < 0) {
+				call->why = sdp_loan_why(n);
+				stop = true;
+			}
 			sdp_tx_run(conn);
 		}
 		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead))) {
@@ -138,8 +149,12 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 				 READ_ONCE(conn->tx.mode.src.held.n);
 			break;
 		}
-		if (sdp_link_cannot_send(sk, conn) ||
-		    sdp_send_sleep_lent(sk, conn, call, &wait, timeo)) {
+		err = -EPIPE;
+		if (!sdp_link_cannot_send(sk, conn))
+			err = sdp_send_sleep_lent(sk, conn, call, &wait, timeo);
+		if (err) {
+			if (err == -ETIME)
+				call->why = SDP_CNT_COPIED_LATE;
 			sent += sdp_send_take_back(sk, conn, call, &wait);
 			break;
 		}
@@ -167,6 +182,11 @@ static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
 			return n;
 		/* What cannot be lent is copied; a short piece, alone. */
 		call->lease = n == -EMSGSIZE;
+		call->why = sdp_loan_why(n);
+	}
+	if (unlikely(call->why)) {
+		sdp_loan_copied(conn, call->why, msg_data_left(msg));
+		call->why = 0;
 	}
 	n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
 			   flags & MSG_OOB, sk->sk_allocation);
@@ -190,10 +210,12 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	ssize_t n = 0;
 	int err = 0;
 
-	if (lend && unlikely(READ_ONCE(conn->sn->zcopy_adapt))) {
+	if (lend && READ_ONCE(conn->sn->zcopy_adapt)) {
 		call->metered = true;
 		call->began = ktime_get_ns();
 		lend = sdp_offer_prefers(conn, len, call->began);
+		if (!lend)
+			call->why = SDP_CNT_COPIED_COST;
 	}
 	call->lease = unlikely(stays) && sdp_lease_begin(conn, len);
 	sdp_link_sync_limits(sk, conn);

@@ -124,6 +124,69 @@ TRACE_EVENT(sdp_read,
 		  __entry->rkey, __entry->direct ? " direct" : "")
 );
 
+/* Memory of a program is registered: the device may touch it from now on. */
+TRACE_EVENT(sdp_lend,
+	TP_PROTO(u32 id, u32 bytes, u32 npages, u32 nents, u32 key, bool read),
+	TP_ARGS(id, bytes, npages, nents, key, read),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, bytes)
+		__field(u32, npages)
+		__field(u32, nents)
+		__field(u32, key)
+		__field(bool, read)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		__entry->npages = npages;
+		__entry->nents = nents;
+		__entry->key = key;
+		__entry->read = read;
+	),
+	TP_printk("conn=%u bytes=%u pages=%u entries=%u rkey=%08x %s", __entry->id,
+		  __entry->bytes, __entry->npages, __entry->nents, __entry->key,
+		  __entry->read ? "to be read" : "to be written")
+);
+
+/* And is its own again; so much of it has gone that way. */
+TRACE_EVENT(sdp_unlend,
+	TP_PROTO(u32 id, u32 bytes, u32 moved, u32 key),
+	TP_ARGS(id, bytes, moved, key),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, bytes)
+		__field(u32, moved)
+		__field(u32, key)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		__entry->moved = moved;
+		__entry->key = key;
+	),
+	TP_printk("conn=%u bytes=%u moved=%u rkey=%08x", __entry->id,
+		  __entry->bytes, __entry->moved, __entry->key)
+);
+
+/* What could have been lent is copied; the reason is that counter's name. */
+TRACE_EVENT(sdp_copied,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(size_t, bytes)
+		__string(reason, reason)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		sdp_assign_str(reason, reason);
+	),
+	TP_printk("conn=%u bytes=%zu %s", __entry->id, __entry->bytes,
+		  __get_str(reason))
+);
+
 /* A receive completed; status is an enum ib_wc_status for verbs. */
 TRACE_EVENT(sdp_recv_done,
 	TP_PROTO(u32 id, u32 bytes, int status),

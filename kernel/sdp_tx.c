@@ -298,7 +298,7 @@ static bool sdp_tx_push_lease(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (!to || conn->tx.mode.src.wrote)
 		return false;
 	if (to->left < loan->span.bytes) {
-		sdp_loan_lapse(conn, loan);
+		sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_REFUSED);
 		return false;
 	}
 	if (!sdp_post_may_register(conn))

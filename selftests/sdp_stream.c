@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/time.h>
+#include <linux/errqueue.h>
 
 #include "lib/sdptest.h"
 
@@ -44,7 +45,8 @@ static const char usage[] =
 "  --seed N      of all random choices (default: 1)\n"
 "  --max N       largest single send or receive, with k, m (default: 256k)\n"
 "  --limit N     seconds until it is given up (default: 600, times SDP_TIME_FACTOR)\n"
-"  --storm       signals into all calls, and urgent bytes, which are read in line\n"
+"  --storm       signals into all calls, urgent bytes, which are read in line, and\n"
+"                sends by MSG_ZEROCOPY\n"
 "  --allow-tcp   do not insist on SDP\n";
 
 static struct {
@@ -221,9 +223,53 @@ static void wait_writable(int fd)
 		FAIL("no room to send for %d s", opt.limit);
 }
 
+/* Calls by MSG_ZEROCOPY, and those of which it was told that they are over. */
+struct lending {
+	unsigned int calls, told;
+};
+
+static void wait_told(int fd, struct lending *l)
+{
+	long long end = ktap_now() + opt.limit * 1000LL;
+	const struct sock_extended_err *e;
+	char control[200];
+	struct msghdr msg = { .msg_control = control };
+
+	while (l->told != l->calls) {
+		msg.msg_controllen = sizeof(control);
+		if (recvmsg(fd, &msg, MSG_ERRQUEUE) < 0) {
+			if (!ready(fd, 0) || ktap_now() > end)
+				FAIL("of %u calls by MSG_ZEROCOPY %u are over after %d s",
+				     l->calls, l->told, opt.limit);
+			continue;
+		}
+		if (!CMSG_FIRSTHDR(&msg))
+			FAIL("a notification without its header");
+		e = (const struct sock_extended_err *)CMSG_DATA(CMSG_FIRSTHDR(&msg));
+		EQ(SO_EE_ORIGIN_ZEROCOPY, e->ee_origin);
+		l->told += e->ee_data - e->ee_info + 1;
+	}
+}
+
+/* The bytes stay as they are until the kernel has told. */
+static ssize_t lend_some(int fd, char *buf, size_t len, struct lending *l)
+{
+	ssize_t n = send(fd, buf, len, MSG_ZEROCOPY);
+
+	if (n >= 0) {
+		l->calls++;
+		return n;
+	}
+	/* Too many notifications that nobody has fetched. */
+	if (errno != ENOBUFS)
+		return n;
+	wait_told(fd, l);
+	return 0;
+}
+
 /* One call, at random; how much went. */
 static ssize_t send_some(int fd, char *buf, size_t len, bool last,
-			 struct dice *d)
+			 struct dice *d, struct lending *l)
 {
 	struct iovec iov[8];
 	struct msghdr msg = { .msg_iov = iov };
@@ -231,6 +277,8 @@ static ssize_t send_some(int fd, char *buf, size_t len, bool last,
 
 	if (opt.storm && roll(d) % 32 == 0)
 		return send(fd, buf, 1, MSG_OOB);
+	if (opt.storm && roll(d) % 6 == 0)
+		return lend_some(fd, buf, len, l);
 	switch (roll(d) % 6) {
 	case 0:
 		return write(fd, buf, len);
@@ -257,17 +305,21 @@ static void send_stream(int fd, unsigned int conn, bool to_server)
 	struct dice d = dice(conn, to_server);
 	__u64 pos = 0, key = key_of(conn, to_server);
 	char *buf = malloc(opt.max);
+	struct lending lending = {};
 	struct target self;
+	unsigned int calls;
 	size_t len, done;
 	ssize_t n;
 
+	OK(set_int(fd, SOL_SOCKET, SO_ZEROCOPY, opt.storm));
 	target_add(&self);
 	while (pos < opt.bytes) {
 		len = piece(&d, opt.bytes - pos);
 		pattern_fill(buf, len, key, pos);
 		for (done = 0; done < len; done += n) {
+			calls = lending.calls;
 			n = send_some(fd, buf + done, len - done,
-				      pos + len == opt.bytes, &d);
+				      pos + len == opt.bytes, &d, &lending);
 			if (was_hit(n))
 				n = 0;
 			if (n < 0)
@@ -275,8 +327,10 @@ static void send_stream(int fd, unsigned int conn, bool to_server)
 				     opt.seed, conn, to_server ? "server" : "client",
 				     pos + done, ktap_errno(errno));
 			/* What is no longer needed may be overwritten. */
-			memset(buf + done, 0xdb, n);
+			if (calls == lending.calls)
+				memset(buf + done, 0xdb, n);
 		}
+		wait_told(fd, &lending);
 		pos += len;
 	}
 	target_remove(&self);

@@ -884,6 +884,88 @@ TEST_ON(zcopy_adapts, ON_SDP)
 	EQ(lent + 2 * FIRST * LEN, counter("bytes_lent"));
 }
 
+/* Only this reason was counted since the last time, so often; NULL: none. */
+static int because_(const char *why, unsigned long long n)
+{
+	static const char *const all[] = {
+		"copied_cost", "copied_habit", "copied_busy", "copied_limit",
+		"copied_memory", "copied_pages", "copied_refused", "copied_late",
+	};
+	static unsigned long long before[ARRAY_SIZE(all)];
+	unsigned long long now;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		now = counter(all[i]);
+		if (!why)
+			before[i] = now;
+		if (why && !strcmp(why, all[i]))
+			EQ(n, now - before[i]);
+		else if (now != before[i])
+			FAIL("%s by %llu", all[i], now - before[i]);
+		before[i] = now;
+	}
+	return 0;
+}
+
+#define because(...)	CALL(because_(__VA_ARGS__))
+
+/* Whatever is copied and might have been lent has its reason on record. */
+TEST_ON(zcopy_copied_why, ON_SDP)
+{
+	enum { SHORT = 100000 };	/* there is room for it */
+	struct task t = { .run = task_send, .len = 4 * LONG };
+	struct pair p;
+	char *at;
+	int i;
+
+	sysctl("zcopy_wait", 60000);
+	sysctl("zcopy_write", 0);
+	sysctl("zcopy_adapt", 0);
+	pair_open(&p);
+	because(NULL, 0);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_limit", 0);
+	sysctl("zcopy_pinned", 0);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_limit", 1);
+	sysctl("zcopy_pinned", 4096);
+	/* A page, and nothing behind it. */
+	at = mmap(NULL, LONG, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	OK(munmap(at + 4096, LONG - 4096));
+	EQ(4096, send(p.c, at, LONG, 0));
+	EQ(4096, recv(p.s, pattern(4096, 0), 4096, MSG_WAITALL));
+	because("copied_pages", 1);
+	OK(set_int(p.s, SOL_SDP, SDP_ZCOPY, 0));
+	send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_refused", 1);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_habit", 1);
+	OK(set_int(p.s, SOL_SDP, SDP_ZCOPY, -1));
+	/* Somebody waits for a reader. */
+	t.buf = pattern(t.len, 0);
+	task_blocks(&t, p.c);
+	set_ms(p.c, SO_SNDTIMEO, 50);
+	FAILS(EAGAIN, send(p.c, t.buf, LONG, 0));
+	because("copied_busy", 1);
+	EQ(t.len, recv(p.s, memory(t.len, 0), t.len, MSG_WAITALL));
+	EQ(t.len, task_join(&t));
+	set_ms(p.c, SO_SNDTIMEO, 0);
+	/* It is copied as soon as nobody has come for it. */
+	sysctl("zcopy_wait", 1);
+	EQ(SHORT, send(p.c, t.buf, SHORT, 0));
+	because("copied_late", 1);
+	EQ(SHORT, recv(p.s, memory(SHORT, 0), SHORT, MSG_WAITALL));
+	sysctl("zcopy_wait", 60000);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_habit", 1);
+	sysctl("zcopy_adapt", 1);
+	for (i = 0; i < 6; i++)
+		send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_cost", 1);
+}
+
 /* The socket's own word, by both names. */
 TEST_ON(zcopy_option, ON_SDP)
 {

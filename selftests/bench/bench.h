@@ -38,6 +38,8 @@ struct transport {
 extern const struct transport over_tcp, over_sdp, over_fallback, over_rsockets, over_verbs,
 	over_verbs_write, over_verbs_read, over_unix, over_tcp_zerocopy, over_sdp_zerocopy;
 
+extern bool over_huge_pages;	/* what sockets send and receive lies in such */
+
 /* Bytes in use. */
 struct memory {
 	int64_t kernel, user;

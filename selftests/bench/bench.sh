@@ -34,7 +34,7 @@ set_both() {
 
 # OPTION...
 session() {
-	local word last='' as='' over_one='sdp' client=()
+	local word last='' as='' over_one='sdp' client=() pages=''
 
 	for word; do
 		case $last in
@@ -42,11 +42,15 @@ session() {
 		--as)	as=$word ;;
 		--over)	[ "$word" != sdp-zerocopy ] || over_one=$word
 			client+=("$word") ;;
-		*)	case $word in --set | --as) ;; *) client+=("$word") ;; esac ;;
+		*)	case $word in
+			--set | --as) ;;
+			--huge)	pages=$word client+=("$word") ;;
+			*)	client+=("$word") ;;
+			esac ;;
 		esac
 		last=$word
 	done
-	on $server sh -c "ulimit -n 16384; exec $bench --serve --over $over,verbs-write,verbs-read,tcp-zerocopy,sdp-zerocopy" &
+	on $server sh -c "ulimit -n 16384; exec $bench --serve $pages --over $over,verbs-write,verbs-read,tcp-zerocopy,sdp-zerocopy" &
 	for _ in $(seq 300); do
 		on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
 		sleep 0.1

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -88,27 +89,61 @@ struct conn {
 /* One buffer for all connections of a thread, as memory of idle ones is measured
  * with these too; not in the thread's own storage, which is made at its start.
  */
+struct buffer {
+	char *at;
+	size_t filled;
+};
+
 static pthread_once_t buffers_made = PTHREAD_ONCE_INIT;
 static pthread_key_t buffers;
 
+enum { HUGE_PAGE = 2 << 20 };
+bool over_huge_pages;
+
+static void free_buffer(void *buffer)
+{
+	struct buffer *b = buffer;
+
+	free(b->at);
+	free(b);
+}
+
 static void make_buffers(void)
 {
-	if (pthread_key_create(&buffers, free))
+	if (pthread_key_create(&buffers, free_buffer))
 		die("no key for buffers");
 }
 
-static char *buffer(void)
+/* Of small pages or of huge ones, but not as chance has it. */
+static struct buffer *new_buffer(void)
 {
-	char *b;
+	struct buffer *b = calloc(1, sizeof(*b));
+
+	if (!b || pthread_setspecific(buffers, b))
+		die("no memory");
+	b->at = aligned_alloc(HUGE_PAGE, BENCH_MAX);
+	if (!b->at)
+		die("no memory");
+	if (madvise(b->at, BENCH_MAX, over_huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) &&
+	    over_huge_pages)
+		die("--huge: this kernel has no transparent huge pages");
+	return b;
+}
+
+/* Where nothing was ever written there is but the one page of zeros: what is sent
+ * has to be filled first, and so is what is received into.
+ */
+static char *buffer(size_t size)
+{
+	struct buffer *b;
 
 	pthread_once(&buffers_made, make_buffers);
-	b = pthread_getspecific(buffers);
-	if (!b) {
-		b = aligned_alloc(4096, BENCH_MAX);
-		if (!b || pthread_setspecific(buffers, b))
-			die("no memory");
+	b = pthread_getspecific(buffers) ?: new_buffer();
+	if (size > b->filled) {
+		memset(b->at + b->filled, 1, size - b->filled);
+		b->filled = size;
 	}
-	return b;
+	return b->at;
 }
 
 static socklen_t address(const struct calls *calls, const char *host, int port,
@@ -190,7 +225,7 @@ static void *sock_connect(const struct calls *calls, const char *host, int port)
 static void sock_send(void *conn, const void *data, size_t size)
 {
 	struct conn *c = conn;
-	const char *from = data ?: buffer();
+	const char *from = data ?: buffer(size);
 
 	while (size) {
 		ssize_t n = c->calls->send(c->fd, from, size, MSG_NOSIGNAL);
@@ -227,7 +262,7 @@ static void sock_send_zerocopy(void *conn, const void *data, size_t size)
 {
 	struct conn *c = conn;
 	struct pollfd p = { .fd = c->fd };
-	const char *from = data ?: buffer();
+	const char *from = data ?: buffer(size);
 	int one = 1;
 
 	if (!c->zerocopy && c->calls->setsockopt(c->fd, SOL_SOCKET, SO_ZEROCOPY, &one,
@@ -261,7 +296,7 @@ static size_t sock_recv_some(void *conn, size_t size)
 	ssize_t n;
 
 	do {
-		n = c->calls->recv(c->fd, buffer(), size, 0);
+		n = c->calls->recv(c->fd, buffer(size), size, 0);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != ECONNRESET)
 		die("%s: recv: %s", c->calls->name, strerror(errno));
@@ -271,7 +306,7 @@ static size_t sock_recv_some(void *conn, size_t size)
 static const void *sock_data(void *conn)
 {
 	(void)conn;
-	return buffer();
+	return buffer(0);
 }
 
 static void sock_close(void *conn)

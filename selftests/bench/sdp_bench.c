@@ -11,8 +11,9 @@
  * byte back when all has come.  Rate: the same of small messages, each a write of
  * its own, read with a large buffer, as programs do.  Connections (--connect):
  * the server closes each as soon as it has accepted it; one after another, and
- * several at once; with --open N while N more are open of each transport.  "fallback" is TCP by way of SDP: a socket that would go by SDP to
- * a listener that is plain TCP's, which is known by then.
+ * several at once; with --open N while N more are open of each transport.
+ * "fallback" is TCP by way of SDP: a socket that would go by SDP to a listener
+ * that is plain TCP's, which is known by then.
  *
  * A figure is the median of --rounds measurements, with the least and the
  * greatest; in each round every transport has its turn, so that a busy moment of
@@ -48,7 +49,7 @@ static const char usage[] =
 "Usage: sdp_bench --serve | --host ADDRESS [OPTION]...\n"
 "  --port N       first of the ports used (default: 9900)\n"
 "  --over LIST    of tcp,sdp,fallback,rsockets,verbs,verbs-write,verbs-read,unix,\n"
-	"                 tcp-zerocopy,sdp-zerocopy (by MSG_ZEROCOPY)\n"
+"                 tcp-zerocopy,sdp-zerocopy (by MSG_ZEROCOPY)\n"
 "                 (default: tcp,sdp,rsockets,verbs)\n"
 "  --ping LIST    sizes of ping-pong, with k, m; none (default: 1,64,1k,64k)\n"
 "  --stream LIST  sizes of writes in a stream (default: 64k,1m)\n"
@@ -57,6 +58,7 @@ static const char usage[] =
 "  --open N       and keep N open of each transport meanwhile\n"
 "  --rounds N     default 7\n"
 "  --ms N         how long one measurement should take (default: 150)\n"
+"  --huge         sockets send and receive in huge pages, the server too\n"
 "  --insn NS      count instructions, each of NS nanoseconds of the clock\n"
 "  --divide N     with --insn: one Nth of the work, for a trial\n"
 "  --idle N       measure the memory of N idle connections\n"
@@ -940,6 +942,7 @@ int main(int argc, char **argv)
 		{ "divide", required_argument, NULL, 'd' },
 		{ "connect", no_argument, NULL, 'c' },
 		{ "open", required_argument, NULL, 'O' },
+		{ "huge", no_argument, NULL, 'H' },
 		{ "tsv", no_argument, NULL, 't' },
 		{}
 	};
@@ -966,6 +969,7 @@ int main(int argc, char **argv)
 		case 'd': opt.divide = atoi(optarg); break;
 		case 'c': opt.connect = true; break;
 		case 'O': opt.open = atoi(optarg); break;
+		case 'H': over_huge_pages = true; break;
 		case 't': opt.tsv = true; break;
 		default:
 			fputs(usage, stderr);

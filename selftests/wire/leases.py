@@ -101,6 +101,7 @@ def leases(t):
 def lease_refused(t, part):
     """SendSm: the rest comes by copy, before what is queued behind; that is offered
     as if nothing had been."""
+    before = t.remote.counters()
     c, s, first = two_out(t, part)
     t.sent(s, 100, 5)
     t.quiet(c)
@@ -108,6 +109,7 @@ def lease_refused(t, part):
     comes(c, (pattern(70000, 2) + pattern(70000, 3))[part:])
     # In time: a notification that nobody has fetched swallows those behind it.
     told(t, s, 1, 2, True)
+    assert moved(t, before, 'copied_refused', 'copied_late', 'copied_habit') == (2, 0, 0)
     assert c.take_offer(wants(c, sdp.SRC_AVAIL, 70000), 0) == pattern(70000, 4)
     c.expect_data(pattern(100, 5))
     told(t, s, 3, 3, False)
@@ -166,6 +168,7 @@ def lease_crossed(t, part):
 def lease_not_read(t):
     """A peer that does nothing: after zcopy_wait the kernel takes it back; what
     waited behind it is not kept either."""
+    before = t.remote.counters()
     c, s = lessor(t, 1000, max_adverts=2, bufs=8)
     c.bufs = 8
     for seed in (2, 3, 4):
@@ -176,6 +179,7 @@ def lease_not_read(t):
     c.send(sdp.SEND_SM)
     # There are no credits for all of it, so the third's turn does not come.
     told(t, s, 1, 3, True)
+    assert moved(t, before, 'copied_refused', 'copied_late', 'copied_habit') == (0, 3, 0)
     comes(c, pattern(70000, 2) + pattern(70000, 3) + pattern(70000, 4))
     t.talk(c, s)
     t.kernel_closes(c, s)
