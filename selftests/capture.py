@@ -320,6 +320,8 @@ class Trace:
     def __init__(self, path):
         self.posted, self.heard, self.bufs, self.states = {}, {}, {}, {}
         self.rdma = {}          # ('read' or 'write', id) -> [(bytes, R_Key)]
+        self.lent = {}          # id -> [(bytes, R_Key, to be what)]
+        self.moved = {}         # id -> [(bytes, R_Key, of them by RDMA or inline)]
         buffers = {}
         with open(path) as f:
             text = f.read()
@@ -335,6 +337,13 @@ class Trace:
             elif event in ('sdp_read', 'sdp_write'):
                 size, key = re.match(r'bytes=(\d+) rkey=(\w+)', rest).groups()
                 self.rdma.setdefault((event[4:], ident), []).append((int(size), int(key, 16)))
+            elif event == 'sdp_lend':
+                size, key, what = re.match(r'bytes=(\d+) .* rkey=(\w+) to be (\w+)',
+                                           rest).groups()
+                self.lent.setdefault(ident, []).append((int(size), int(key, 16), what))
+            elif event == 'sdp_unlend':
+                size, moved, key = re.match(r'bytes=(\d+) moved=(\d+) rkey=(\w+)', rest).groups()
+                self.moved.setdefault(ident, []).append((int(size), int(key, 16), int(moved)))
             elif event == 'sdp_post_recv':
                 buffers[ident] = int(rest.split('posted=')[1])
             elif event == 'sdp_cm' and rest.startswith(('send REQ', 'send REP')):
@@ -525,6 +534,18 @@ def keys_ended(what, back, offers, rooms, half):
     return wrong
 
 
+def lent(what, trace, ident, adverts, done):
+    """Every advert is in the trace as what was lent, and all of it came back."""
+    wrong = []
+    mine = trace.lent.get(ident, [])
+    for m in adverts:
+        if (m.size, m.rkey, done) not in mine:
+            wrong.append(f'connection {what}: {m} is not in the trace: {mine}')
+    if sorted(x[:2] for x in mine) != sorted(x[:2] for x in trace.moved.get(ident, [])):
+        wrong.append(f'connection {what}: lent {mine}, came back {trace.moved.get(ident)}')
+    return wrong
+
+
 def check_zero_copy(e):
     """Where nothing is copied the wire has it so: what is offered is read, no more,
     and told; what is asked for is written, inside, and told."""
@@ -556,6 +577,12 @@ def check_zero_copy(e):
                 ('read', e.trace[other_host], other_ident, [(r[3], r[2]) for r in back.reads])):
             wrong += lists_equal(what, requests, trace.rdma.get((name, where), []),
                                  'wire', name)
+        wrong += lent(what, e.trace[host], ident, offers, 'read')
+        wrong += lent(what, e.trace[other_host], other_ident, rooms, 'written')
+        if not rooms:
+            gone = sum(moved for _, _, moved in e.trace[host].moved.get(ident, []))
+            if gone != sum(m.size for m in offers):
+                wrong.append(f'connection {what}: {gone} bytes of what was lent have gone, {offers}')
         offered += len(offers)
         asked += len(rooms)
         if what.endswith('up'):
