@@ -40,9 +40,10 @@ bool sdp_ask_begin(struct sdp_conn *conn)
 int sdp_ask_make(struct sdp_conn *conn, const struct iov_iter *iter, size_t len)
 {
 	struct sdp_loan *loan;
+	u32 bytes = sdp_loan_piece(conn, len, false);
 
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_FROM_DEVICE, iter,
-			     sdp_loan_piece(conn, len, false));
+			     bytes, bytes);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	/* Any Data has to fit into it (4.4). */

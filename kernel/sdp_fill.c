@@ -45,13 +45,15 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 {
 	struct sdp_loan *loan;
 	bool waits;
+	size_t most;
 	s64 room;
 
 	room = sdp_fill_room(conn, &waits);
 	if (room < sdp_loan_write_least(conn))
 		return waits ? 0 : -ENOBUFS;
+	most = min_t(u64, iov_iter_count(iter), room);
 	loan = sdp_loan_make(conn, SDP_OP_WRITE, DMA_TO_DEVICE, iter,
-			     min_t(s64, bytes, room));
+			     min_t(size_t, bytes, most), most);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;

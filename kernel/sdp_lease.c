@@ -134,7 +134,7 @@ ssize_t sdp_lease_more(struct sdp_conn *conn, struct page_frag *frag,
 	/* Short ones: the call does not wait, so several are under way. */
 	bytes = sdp_loan_piece(conn, iov_iter_count(iter), true);
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
-			     bytes);
+			     bytes, bytes);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	loan->lease = true;

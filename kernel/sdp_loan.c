@@ -36,8 +36,10 @@ u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first)
 }
 
 struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
-			       const struct iov_iter *iter, u32 bytes)
+			       const struct iov_iter *iter, size_t bytes,
+			       size_t most)
 {
+	size_t max = conn->tx.span_max;
 	struct sdp_loan *loan;
 	int err;
 
@@ -45,7 +47,7 @@ struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 	if (!loan)
 		return ERR_PTR(-ENOMEM);
 	err = sdp_span_pin(&loan->span, conn->sn, iter,
-			   min(bytes, conn->tx.span_max), dir);
+			   min(bytes, max), min(most, max), dir);
 	if (err < 0) {
 		sdp_loan_free(loan);
 		return ERR_PTR(err);

@@ -30,6 +30,7 @@ u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first);
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
  * @iter: of user memory; not advanced
  * @bytes: how much, at most
+ * @most: from @bytes, how much of it at most where it lies together
  *
  * Context: process; sleeps.
  * Return: the loan, QUEUED and on no list, with what could be pinned; or ERR_PTR:
@@ -38,7 +39,8 @@ u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first);
  * transport's error.
  */
 struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
-			       const struct iov_iter *iter, u32 bytes);
+			       const struct iov_iter *iter, size_t bytes,
+			       size_t most);
 
 /**
  * sdp_loan_return() - undo it

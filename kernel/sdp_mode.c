@@ -240,13 +240,19 @@ void sdp_mode_lent(struct sdp_mode *mode, bool used)
 	learn(&mode->lend, used);
 }
 
+/* NULL: longer than any that is measured. */
 static struct sdp_mode_cost *cost_of(struct sdp_mode_costs *costs, u32 len)
 {
 	unsigned int n = 0;
 
-	for (len = (len - 1) >> 13; len && n < SDP_MODE_LENGTHS - 1; len >>= 1)
+	for (len = (len - 1) >> 13; len; len >>= 1)
 		n++;
-	return &costs->at[n];
+	return n < SDP_MODE_LENGTHS ? &costs->at[n] : NULL;
+}
+
+static bool is_known(const struct sdp_mode_cost *cost, enum sdp_mode_way way)
+{
+	return cost->known[way] >= SDP_MODE_KNOWN;
 }
 
 /* By what the program sees; or, if it sees no difference, by its own time. */
@@ -264,12 +270,16 @@ static enum sdp_mode_way cheaper(const struct sdp_mode_cost *cost)
 
 enum sdp_mode_way sdp_mode_prefers(struct sdp_mode_costs *costs, u32 len)
 {
+	const struct sdp_mode_cost *longest = &costs->at[SDP_MODE_LENGTHS - 1];
 	struct sdp_mode_cost *cost = cost_of(costs, len);
 	enum sdp_mode_way way;
 
-	if (cost->known[SDP_WAY_LEND] < SDP_MODE_KNOWN)
+	if (!cost)
+		return is_known(longest, SDP_WAY_COPY) ? cheaper(longest) :
+							 SDP_WAY_LEND;
+	if (!is_known(cost, SDP_WAY_LEND))
 		return SDP_WAY_LEND;
-	if (cost->known[SDP_WAY_COPY] < SDP_MODE_KNOWN)
+	if (!is_known(cost, SDP_WAY_COPY))
 		return SDP_WAY_COPY;
 	way = cheaper(cost);
 	if (++cost->turn <= SDP_MODE_TRY)
@@ -299,6 +309,8 @@ void sdp_mode_cost(struct sdp_mode_costs *costs, u32 len, enum sdp_mode_way way,
 	struct sdp_mode_cost *cost = cost_of(costs, len);
 	u32 kib = len < 1024 ? 1 : len >> 10;
 
+	if (!cost)
+		return;
 	if (cost->last != way) {
 		cost->last = way;
 		return;

@@ -42,7 +42,7 @@ struct sdp_mode_cost {
 };
 
 enum {
-	SDP_MODE_LENGTHS = 10,	/* up to 8 KiB, 16 KiB, ... and all above 2 MiB */
+	SDP_MODE_LENGTHS = 8,	/* up to 8 KiB, 16 KiB, ... 1 MiB */
 	SDP_MODE_KNOWN	= 4,	/* sends from which on an average is believed */
 	SDP_MODE_TRY	= 128,	/* sends until the dearer way is tried again, */
 	SDP_MODE_TRIES	= 3,	/* with so many, of which the first is not counted */
@@ -183,7 +183,9 @@ void sdp_mode_lent(struct sdp_mode *mode, bool used);
  * @len: bytes, from 1
  *
  * At first each is tried a few times, and then the dearer one now and then: what
- * they cost changes, with the peer and with the machine.
+ * they cost changes, with the peer and with the machine.  Nobody copies 16 MiB to
+ * find out: what is longer than 1 MiB goes as what is not much shorter has
+ * proved best, and is lent if that is not known.
  *
  * The measure is what the program sees: the time from one send to the next, with
  * all that happens meanwhile on both sides.  When that is the same, because the

@@ -157,7 +157,7 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 	if (READ_ONCE(conn->tx.mode.src.held.n))
 		return sdp_fill_more(conn, iter, bytes);
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
-			     bytes);
+			     bytes, iov_iter_count(iter));
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;

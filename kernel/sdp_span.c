@@ -38,15 +38,15 @@ static bool sdp_span_charge(struct sdp_net *sn, u32 npages)
 /* One entry is no longer than any device can be given. */
 enum { SDP_SPAN_ENTRY = 64 * 1024 };
 
-/* Ready for as many pages, charged for. */
+/* Ready for as many pages, charged for, in so many entries. */
 static int sdp_span_begin(struct sdp_span *span, struct sdp_net *sn, u32 npages,
-			  u8 dir)
+			  u32 nents, u8 dir)
 {
 	if (!sdp_span_charge(sn, npages))
 		return -ENOBUFS;
 	span->sg = span->few;
-	if (npages > ARRAY_SIZE(span->few))
-		span->sg = kvmalloc_array(npages, sizeof(*span->sg), GFP_KERNEL);
+	if (nents > ARRAY_SIZE(span->few))
+		span->sg = kvmalloc_array(nents, sizeof(*span->sg), GFP_KERNEL);
 	if (!span->sg) {
 		atomic_long_sub(npages, &sn->pinned);
 		return -ENOMEM;
@@ -70,13 +70,15 @@ static void sdp_span_end(struct sdp_span *span, u32 npages)
 		kvfree(span->sg);
 }
 
-/* Behind what it has: with the last entry if the memory lies behind that. */
-static void sdp_span_add(struct sdp_span *span, struct page *page, u32 off,
-			 u32 bytes)
+/* @n pages that lie together, behind what it has: with the last entry if they lie
+ * behind that.
+ */
+static void sdp_span_add(struct sdp_span *span, struct page *page, u32 n,
+			 u32 off, u32 bytes)
 {
 	struct scatterlist *last;
 
-	span->npages++;
+	span->npages += n;
 	span->bytes += bytes;
 	if (span->nents) {
 		last = span->sg + span->nents - 1;
@@ -116,7 +118,7 @@ static void sdp_span_refer(struct sdp_span *span, const struct iov_iter *iter,
 		if ((span->npages && offset_in_page(at)) || !sendpage_ok(page))
 			break;
 		get_page(page);
-		sdp_span_add(span, page, offset_in_page(at), here);
+		sdp_span_add(span, page, 1, offset_in_page(at), here);
 		left -= here;
 		off += here;
 		if (offset_in_page(at) + here < PAGE_SIZE)
@@ -131,7 +133,7 @@ static int sdp_span_hold_pages(struct sdp_span *span, struct sdp_net *sn,
 	u32 npages = DIV_ROUND_UP(left, PAGE_SIZE) + 1;
 	int err;
 
-	err = sdp_span_begin(span, sn, npages, DMA_TO_DEVICE);
+	err = sdp_span_begin(span, sn, npages, npages, DMA_TO_DEVICE);
 	if (err)
 		return err;
 	span->pinned = false;
@@ -140,40 +142,69 @@ static int sdp_span_hold_pages(struct sdp_span *span, struct sdp_net *sn,
 	return span->npages ? span->bytes : -EFAULT;
 }
 
-enum { SDP_SPAN_BATCH = 64 };	/* pages pinned at a time */
+/* Of these pages so many lie together, no more than an entry takes. */
+static u32 sdp_span_run(struct page **pages, u32 n)
+{
+	unsigned long pfn = page_to_pfn(*pages);
+	u32 i = 1;
 
-/* Pins from @addr on, as much of it as there is; why there is no more. */
+	n = min_t(u32, n, SDP_SPAN_ENTRY / PAGE_SIZE);
+	while (i < n && page_to_pfn(pages[i]) == pfn + i)
+		i++;
+	return i;
+}
+
+enum {
+	SDP_SPAN_BATCH	= 64,	/* pages pinned at a time */
+	/* So many pages in an entry, and pinning more costs next to nothing. */
+	SDP_SPAN_LONG	= 8,
+};
+
+/* Pins from @addr on, as much of it as there is; why there is no more.  @bytes of
+ * the @most that may be, unless it lies together.
+ */
 static int sdp_span_pin_pages(struct sdp_span *span, unsigned long addr,
-			      u32 bytes)
+			      u32 bytes, u32 most)
 {
 	unsigned int gup = span->dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
 	struct page *pages[SDP_SPAN_BATCH];
-	u32 off = offset_in_page(addr);
+	u32 off = offset_in_page(addr), run, here;
+	/* Whole pages, or there would be one that is held twice. */
+	u32 least = min_t(u32, round_up(off + bytes, PAGE_SIZE) - off, most);
 	int i, n, want;
 
-	while (bytes) {
-		want = min_t(u32, DIV_ROUND_UP(off + bytes, PAGE_SIZE),
+	while (span->bytes < least ||
+	       (span->bytes < most &&
+		span->nents * SDP_SPAN_LONG <= span->npages)) {
+		here = (span->bytes < least ? least : most) - span->bytes;
+		want = min_t(u32, DIV_ROUND_UP(off + here, PAGE_SIZE),
 			     ARRAY_SIZE(pages));
-		n = pin_user_pages_fast(addr, want, gup, pages);
-		for (i = 0; i < n; i++) {
-			u32 here = min_t(u32, bytes, PAGE_SIZE - off);
+		n = pin_user_pages_fast(addr + span->bytes, want, gup, pages);
+		here = min_t(u32, here, want * PAGE_SIZE - off);
+		for (i = 0; i < n; i += run) {
+			u32 part;
 
-			sdp_span_add(span, pages[i], off, here);
-			addr += here;
-			bytes -= here;
+			run = sdp_span_run(pages + i, n - i);
+			part = min_t(u32, here, run * PAGE_SIZE - off);
+			sdp_span_add(span, pages[i], run, off, part);
+			here -= part;
 			off = 0;
 		}
 		if (n < want)
 			return n < 0 ? n : -EFAULT;
 	}
+	if (span->bytes == least) {
+		span->sg[span->nents - 1].length -= least - bytes;
+		span->bytes = bytes;
+	}
 	return 0;
 }
 
 int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
-		 const struct iov_iter *iter, u32 bytes, u8 dir)
+		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir)
 {
 	unsigned long addr;
-	u32 npages;
+	u32 npages, nents;
 	int err;
 
 	if (iov_iter_is_bvec(iter) && dir == DMA_TO_DEVICE)
@@ -182,15 +213,19 @@ int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 	if (!user_backed_iter(iter))
 		return -EINVAL;
 	addr = (unsigned long)sdp_iter_addr(iter);
-	bytes = min3((size_t)bytes, sdp_iter_len(iter), (size_t)SDP_SPAN_BYTES);
+	most = min3((size_t)most, sdp_iter_len(iter), (size_t)SDP_SPAN_BYTES);
+	bytes = min(bytes, most);
 	if (!bytes)
 		return -EINVAL;
-	npages = DIV_ROUND_UP(offset_in_page(addr) + bytes, PAGE_SIZE);
-	err = sdp_span_begin(span, sn, npages, dir);
+	npages = DIV_ROUND_UP(offset_in_page(addr) + most, PAGE_SIZE);
+	/* What lies together comes in few, but for the last that are pinned. */
+	nents = max_t(u32, DIV_ROUND_UP(offset_in_page(addr) + bytes, PAGE_SIZE),
+		      npages / SDP_SPAN_LONG) + SDP_SPAN_BATCH;
+	err = sdp_span_begin(span, sn, npages, min(npages, nents), dir);
 	if (err)
 		return err;
 	span->pinned = true;
-	err = sdp_span_pin_pages(span, addr, bytes);
+	err = sdp_span_pin_pages(span, addr, bytes, most);
 	sdp_span_end(span, npages);
 	return span->npages ? span->bytes : err;
 }

@@ -26,7 +26,7 @@ struct sdp_span {
 	struct sdp_net *sn;		/* charged for it */
 	u32 bytes;
 	u16 npages;
-	u16 nents;			/* pages that lie together are one */
+	u16 nents;			/* pages that lie together are one, up to 64 KiB */
 	u8 dir;				/* enum dma_data_direction: TO_DEVICE if it
 					 * is read, FROM_DEVICE if it is written
 					 */
@@ -49,6 +49,8 @@ struct sdp_span {
  * @bytes: how much, at most; of user memory not more than one segment is taken,
  *	of pages no more than lie one behind the other, and not more than
  *	SDP_SPAN_BYTES
+ * @most: from @bytes, of user memory: so much if it lies together (huge pages),
+ *	where to pin more costs next to nothing
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
  *
  * Context: process; sleeps.
@@ -56,7 +58,7 @@ struct sdp_span {
  * other memory, -ENOBUFS if too much is held already, -ENOMEM.
  */
 int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
-		 const struct iov_iter *iter, u32 bytes, u8 dir);
+		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir);
 
 /**
  * sdp_span_unpin() - the device has done with it

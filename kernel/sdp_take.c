@@ -95,7 +95,8 @@ ssize_t sdp_take_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 		return 0;
 	loan = sdp_loan_make(conn, SDP_OP_READ, DMA_FROM_DEVICE, iter,
 			     sdp_loan_piece(conn, bytes,
-					    list_empty_careful(&conn->tx.takes)));
+					    list_empty_careful(&conn->tx.takes)),
+			     bytes);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;

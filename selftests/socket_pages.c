@@ -98,6 +98,71 @@ TEST(zcopy_kinds_of_memory)
 	send_mapped(&p, at, 4 * LONG);
 }
 
+/* Transparent huge pages at @at, as far as the kernel says; bytes. */
+static long huge_at(const void *at)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long from, to, kib;
+	char line[256];
+	bool here = false;
+	long is = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx", &from, &to) == 2)
+			here = from == (unsigned long)at;
+		if (here &&
+		    sscanf(line, "AnonHugePages: %lu kB", &kib) == 1)
+			is = kib * 1024;
+	}
+	if (f)
+		fclose(f);
+	return is;
+}
+
+/* What lies together is lent in one piece where it would be two or more. */
+TEST_ON(pages_that_lie_together, ON_SDP)
+{
+	enum { HUGE = 2 * LONG };
+	unsigned long long offers;
+	char *map, *at;
+	struct pair p;
+	size_t i;
+
+	sysctl("zcopy_wait", 60000);
+	sysctl("zcopy_write", 0);
+	pair_open(&p);
+	map = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(map != MAP_FAILED);
+	at = (char *)(((unsigned long)map + HUGE - 1) & ~(HUGE - 1ul));
+	/* Two touched one after the other would lie together, perhaps. */
+	madvise(at, HUGE, MADV_NOHUGEPAGE);
+	for (i = 0; i < LONG; i += 2 * 4096)
+		at[i] = 1;
+	for (i = 4096; i < LONG; i += 2 * 4096)
+		at[i] = 1;
+	pattern_fill(at, LONG, 1, 0);
+	offers = counter("offers");
+	send_mapped(&p, at, LONG);
+	EQ(offers + 2, counter("offers"));
+	OK(munmap(at, HUGE));
+	CHECK(mmap(at, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+	if (madvise(at, HUGE, MADV_HUGEPAGE))
+		ktap_skip("this kernel has no transparent huge pages");
+	pattern_fill(at, HUGE, 1, 0);
+	if (huge_at(at) < HUGE)
+		ktap_skip("no huge page was to be had");
+	offers = counter("offers");
+	send_mapped(&p, at, LONG);
+	EQ(offers + 1, counter("offers"));
+	pattern_fill(at + 100, LONG, 1, 0);
+	/* Also where it begins anywhere. */
+	offers = counter("offers");
+	send_mapped(&p, at + 100, LONG);
+	EQ(offers + 1, counter("offers"));
+}
+
 /*
  * A sender of @t->buf, which somebody else changes while the call waits for a reader;
  * what is lent of it stays lent until there is one.

@@ -574,14 +574,30 @@ static void sdp_mode_prefers__by_length(struct kunit *test)
 
 	spend_many(&costs, BOTH, 8192, 300, 900);
 	spend_many(&costs, BOTH, 16384, 300, 200);
-	spend_many(&costs, BOTH, 4 << 20, 300, 200);
+	spend_many(&costs, BOTH, 1 << 20, 300, 200);
 	KUNIT_EXPECT_EQ(test, spend(&costs, 8192, 300, 900), SDP_WAY_COPY);
 	KUNIT_EXPECT_EQ(test, spend(&costs, 1, 300, 900), SDP_WAY_COPY);
 	KUNIT_EXPECT_EQ(test, spend(&costs, 8193, 300, 200), SDP_WAY_LEND);
 	KUNIT_EXPECT_EQ(test, spend(&costs, 16384, 300, 200), SDP_WAY_LEND);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 64 << 20, 300, 200), SDP_WAY_LEND);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 600000, 300, 200), SDP_WAY_LEND);
 	/* Nothing is known of these. */
 	KUNIT_EXPECT_EQ(test, costs.at[2].known[SDP_WAY_LEND], 0);
+}
+
+/* Long ones are not tried both ways, but go as those of a MiB do. */
+static void sdp_mode_prefers__long(struct kunit *test)
+{
+	struct sdp_mode_costs costs = {};
+
+	KUNIT_EXPECT_EQ(test, spend_many(&costs, 2 * TURN, 16 << 20, 200, 300),
+			2 * TURN);
+	spend_many(&costs, FIRST, 1 << 20, 200, 300);
+	KUNIT_EXPECT_EQ(test, spend(&costs, 16 << 20, 200, 300), SDP_WAY_LEND);
+	spend_many(&costs, FIRST, 1 << 20, 200, 300);
+	KUNIT_EXPECT_EQ(test, spend_many(&costs, 2 * TURN, (1 << 20) + 1, 200,
+					 300), 0);
+	KUNIT_EXPECT_EQ(test, spend_many(&costs, 2 * TURN, 1 << 30, 200, 300),
+			0);
 }
 
 static void sdp_mode_prefers__changes(struct kunit *test)
@@ -821,6 +837,7 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_prefers__own_time),
 	KUNIT_CASE(sdp_mode_cost__first_of_a_way),
 	KUNIT_CASE(sdp_mode_prefers__by_length),
+	KUNIT_CASE(sdp_mode_prefers__long),
 	KUNIT_CASE(sdp_mode_prefers__changes),
 	KUNIT_CASE(sdp_mode_heard__filled),
 	KUNIT_CASE(sdp_mode_heard__sink_cancel),

@@ -62,7 +62,8 @@ session() {
 }
 
 # What is done for each piece that is lent: function, and what it is.
-steps="sdp_span_pin=pin sdp_ib_lend=map,_choose_key sdp_qp_post_send=register,_post_SrcAvail
+steps="sdp_span_pin=pin pin_user_pages_fast=the_kernel's_part_of_that
+sdp_ib_lend=map,_choose_key sdp_qp_post_send=register,_post_SrcAvail
 sdp_qp_post_invalidate=post_invalidation sdp_ib_unlend=unmap sdp_span_unpin=unpin"
 
 # SIZE NS OPTION...: the stream, and the profile

@@ -374,4 +374,7 @@ void variant_choose(unsigned int n)
 {
 	variant = &variants[n];
 	variant_exit();
+	/* Many cases count what is lent; those of it, and the storm, set it. */
+	if (get_tunable("zcopy_adapt") > 0)
+		sysctl("zcopy_adapt", 0);
 }

@@ -67,7 +67,7 @@ def ends_what_it_has_written(t, size):
     assert c.take_offer(wants(c, sdp.SRC_AVAIL), 0) == pattern(PIECE, 1)
     assert t.remote.sent_meanwhile(s) == PIECE
     room = c.ask(SIZE, 0)
-    c.taken()
+    t.heard(c, s)
     t.remote.send_meanwhile(s, size, 2)
     assert c.expect(sdp.RDMA_WR_COMPL).size == size
     assert t.remote.sent_meanwhile(s) == size
@@ -102,7 +102,7 @@ def is_ended_by_who_has_written(t):
     before = t.remote.counters()
     c, s = able(t)
     pipelined(c)
-    c.taken()
+    t.heard(c, s)
     for turn in range(2):
         t.remote.read_meanwhile(s, 100000, 256)
         asked = wants(c, sdp.SINK_AVAIL, 100000)
@@ -121,7 +121,7 @@ def is_ended_too_soon(t):
     t.remote.send_meanwhile(s, PIECE, 1)
     offer = wants(c, sdp.SRC_AVAIL)
     c.send(sdp.DATA, ends=offer.rkey)
-    c.taken()
+    t.heard(c, s)
     assert not t.remote.sent_meanwhile(s, 0.1 * FACTOR)
     c.send(sdp.RDMA_RD_COMPL, size=PIECE - INLINE)
     assert t.remote.sent_meanwhile(s) == PIECE

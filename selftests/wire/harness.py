@@ -112,6 +112,11 @@ class Test:
         self.open.remove(s)
         self.remote.close(s, *linger)
 
+    def heard(self, c, s):
+        """The kernel knows all that the peer has said; what its device has acknowledged
+        may still lie there."""
+        until('the kernel hears', lambda: self.remote.info(s)['msgs_received'] == c.mseq)
+
     def sent(self, s, size, seed=0):
         """The kernel sends that much; it has room for it."""
         got = self.remote.send(s, size, seed)

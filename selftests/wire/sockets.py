@@ -13,6 +13,7 @@
 A socket is a number here.  Nothing waits longer than the limit it is given.
 """
 import errno
+import mmap
 import fcntl
 import json
 import os
@@ -34,6 +35,16 @@ LIMIT = 8 * float(os.environ.get('SDP_TIME_FACTOR', 1))
 def pattern(n, seed=0):
     """n bytes that are not the same anywhere near."""
     return b''.join(struct.pack('>I', i + (seed << 24)) for i in range(-(-n // 4)))[:n]
+
+
+def scattered(n):
+    """Memory of n bytes whose pages do not lie together: what does is lent, and read
+    into, in longer pieces."""
+    m = mmap.mmap(-1, n + 2 * mmap.PAGESIZE)
+    for first in 0, mmap.PAGESIZE:
+        for at in range(first, len(m), 2 * mmap.PAGESIZE):
+            m[at] = 0
+    return memoryview(m)[960:960 + n]       # nor do they begin with a page
 
 
 def new(v6=False, ulp=False):
@@ -163,8 +174,9 @@ class Agent:
     def read_meanwhile(self, n, size, flags=socket.MSG_WAITALL, timeout=None):
         """A thread sleeps in recv() until all is there; has_read() waits for it."""
         def read():
+            data = scattered(size)
             try:
-                self.meanwhile[n] = self.sockets[n].recv(size, flags)
+                self.meanwhile[n] = bytes(data[:self.sockets[n].recv_into(data, size, flags)])
             except OSError as e:
                 self.meanwhile[n] = os.strerror(e.errno).encode()
 
@@ -182,7 +194,8 @@ class Agent:
     def send_meanwhile(self, n, size, seed=0, timeout=None, segments=1):
         """A thread sleeps in sendmsg(), sent_meanwhile() tells how it ended."""
         def send():
-            data, each = pattern(size, seed), -(-size // segments)
+            data, each = scattered(size), -(-size // segments)
+            data[:] = pattern(size, seed)
             try:
                 self.meanwhile[n] = self.sockets[n].sendmsg(
                     [data[i:i + each] for i in range(0, size, each)])

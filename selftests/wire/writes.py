@@ -43,7 +43,7 @@ def writes(t):
     before = t.remote.counters()
     for round in range(3):
         room = c.ask(SIZE + 70000, ns)
-        c.taken()
+        t.heard(c, s)
         t.remote.send_meanwhile(s, SIZE, round)
         written(t, c, SIZE)
         assert t.remote.sent_meanwhile(s) == SIZE
@@ -59,7 +59,7 @@ def writes_and_offers(t):
     """What has no room is offered."""
     c, s, ns = wants_write(t)
     room = c.ask(200000, ns)
-    c.taken()
+    t.heard(c, s)
     t.remote.send_meanwhile(s, SIZE, 3)
     written(t, c, 200000)
     got = bytes(room)
@@ -75,7 +75,7 @@ def fills_one_after_the_other(t):
     """Two SinkAvails, used in order."""
     c, s, ns = wants_write(t)
     first, second = c.ask(PIECE, ns), c.ask(SIZE, ns)
-    c.taken()
+    t.heard(c, s)
     t.remote.send_meanwhile(s, SIZE, 3)
     written(t, c, PIECE)
     written(t, c, SIZE - PIECE)
@@ -121,7 +121,7 @@ def data_kills_one(t):
     c, s, ns = wants_write(t)
     c.ask(100000, ns)
     room = c.ask(SIZE, ns)
-    c.taken()
+    t.heard(c, s)
     t.sent(s, 100, 5)
     assert copied(c, pattern(100, 5)) == 1
     t.remote.send_meanwhile(s, SIZE, 3)
@@ -138,12 +138,12 @@ def data_kills_all(t):
     c, s, ns = wants_write(t)
     c.ask(100000, ns)
     c.ask(SIZE, ns)
-    c.taken()
+    t.heard(c, s)
     sent = t.remote.send(s, 5 * c.snd_max, 5)   # who does not wait is copied
     n = copied(c, pattern(sent, 5))
     assert n > 2 and not c.qp.written
     room = c.ask(SIZE, ns + n - 2)
-    c.taken()
+    t.heard(c, s)
     t.remote.send_meanwhile(s, SIZE, 3)
     written(t, c, SIZE)
     assert room == pattern(SIZE, 3)
@@ -173,7 +173,7 @@ def sink_cancel_crosses_its_end(t):
     """It is told already, or void: nothing is to be answered."""
     c, s, ns = wants_write(t)
     room = c.ask(SIZE, ns)
-    c.taken()
+    t.heard(c, s)
     t.remote.send_meanwhile(s, PIECE, 3)
     written(t, c, PIECE)
     assert room[:PIECE] == pattern(PIECE, 3)
@@ -190,7 +190,7 @@ def sink_cancel_while_written(t, adverts):
     t.sysctl('zcopy_adverts', 1)
     c, s, ns = wants_write(t)
     rooms = [c.ask(SIZE, ns) for _ in range(adverts)]
-    c.taken()
+    t.heard(c, s)
     c.qp.late = True            # the first piece is not acknowledged, so no second
     t.remote.send_meanwhile(s, SIZE, 3)
     until('the kernel writes', lambda: c.qp.written)
@@ -216,7 +216,7 @@ def stale_sink_avail(t):
     c.ask(SIZE, ns)             # and here it is not heard of yet
     c.expect_data(pattern(100, 2))
     room = c.ask(SIZE, ns)      # NonDiscards: 1 for the Data, less one killed
-    c.taken()
+    t.heard(c, s)
     t.remote.send_meanwhile(s, SIZE, 3)
     written(t, c, SIZE)
     assert room == pattern(SIZE, 3)
@@ -228,7 +228,7 @@ def room_for_little(t):
     """A SinkAvail that is too short for a write is used up by a copy."""
     c, s, ns = wants_write(t)
     c.ask(1, ns)
-    c.taken()
+    t.heard(c, s)
     t.remote.send_meanwhile(s, SIZE, 3)
     got = c.expect(sdp.DATA).payload
     while len(got) < SIZE:
@@ -265,7 +265,7 @@ def write_is_not_answered(t):
     t.sysctl('ack_retries', 3)
     c, s, ns = wants_write(t)
     c.ask(SIZE, ns)
-    c.taken()
+    t.heard(c, s)
     c.qp.mute = True
     t.remote.send_meanwhile(s, SIZE, 3)
     got = t.remote.sent_meanwhile(s, 20 * FACTOR)
@@ -281,7 +281,7 @@ def reader(t, size=100000, wait=5000, **how):
     t.sysctl('zcopy_wait', int(wait * FACTOR))
     c, s = t.up(t.peer.hello(t.host, max_adverts=4))
     pipelined(c)
-    c.taken()
+    t.heard(c, s)
     time.sleep(0.1 * FACTOR)
     t.remote.read_meanwhile(s, size, *how.values())
     asked = wants(c, sdp.SINK_AVAIL, size)
@@ -428,7 +428,7 @@ def end_before_he_asked(t):
     t.sysctl('zcopy_wait', int(5000 * FACTOR))
     c, s = t.up(t.peer.hello(t.host, max_adverts=4))
     pipelined(c)
-    c.taken()
+    t.heard(c, s)
     c.bufs, room = 1, c.bufs
     c.send(sdp.DATA)
     time.sleep(0.1 * FACTOR)
@@ -481,7 +481,7 @@ def does_not_ask(t, on, size, adverts):
     t.sysctl('zcopy_write', on)
     c, s = t.up(t.peer.hello(t.host, max_adverts=adverts))
     pipelined(c)
-    c.taken()
+    t.heard(c, s)
     time.sleep(0.1 * FACTOR)
     t.remote.read_meanwhile(s, size, 0)
     t.quiet(c)
