@@ -51,13 +51,13 @@
 	X(OFFERS_REFUSED, "offers_refused", "times that the peer refused what was offered") \
 	X(OFFERS_CANCELLED, "offers_cancelled", "SrcAvailCancel messages posted") \
 	X(COPIED_COST,	"copied_cost",	"copied, not lent: that was cheaper lately") \
-	X(COPIED_HABIT,	"copied_habit",	"copied, not lent: the last ones were of no use to the peer") \
+	X(COPIED_HABIT,	"copied_habit",	"copied, not lent: the peer had no use for the last ones") \
 	X(COPIED_BUSY,	"copied_busy",	"copied, not lent: the socket lends already") \
 	X(COPIED_LIMIT,	"copied_limit",	"copied, not lent: net.sdp.zcopy_pinned is reached") \
 	X(COPIED_MEMORY, "copied_memory", "copied, not lent: no memory or registration") \
 	X(COPIED_PAGES,	"copied_pages",	"copied, not lent: cannot be pinned, or is too short") \
-	X(COPIED_REFUSED, "copied_refused", "copied after all: the peer refused, or has too little room") \
-	X(COPIED_LATE,	"copied_late",	"copied after all: the peer did not come within zcopy_wait") \
+	X(COPIED_REFUSED, "copied_refused", "copied after all: refused by the peer, or too long") \
+	X(COPIED_LATE,	"copied_late",	"copied after all: the peer did not come in time") \
 	X(LENT,		"bytes_lent",	"user bytes that went from where they were") \
 	X(SINK_AVAIL,	"sink_avail",	"SinkAvail messages arrived") \
 	X(RDMA_WRITES,	"rdma_writes",	"RDMA Writes posted") \

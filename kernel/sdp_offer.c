@@ -236,11 +236,10 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 			done--;
 		if (!loan->lease)
 			continue;
-		if (loan->moved < loan->span.bytes) {
+		if (loan->moved < loan->span.bytes)
 			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_REFUSED);
-		} else {
+		else
 			sdp_mode_lent(&conn->tx.mode, true);
-		}
 	}
 	if (told->news & SDP_HALF_WITHDRAWN && !conn->tx.mode.src.held.n)
 		sdp_mode_lent(&conn->tx.mode, false);
