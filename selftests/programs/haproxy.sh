@@ -22,6 +22,7 @@ haproxy_server() {
 			timeout connect 10s
 			timeout client 60s
 			timeout server 60s
+			timeout check 10s
 			option splice-auto
 		frontend web
 			mode http
