@@ -200,12 +200,30 @@ static int sdp_span_pin_pages(struct sdp_span *span, unsigned long addr,
 	return 0;
 }
 
+static int sdp_span_hold_user(struct sdp_span *span, struct sdp_net *sn,
+			      unsigned long addr, u32 bytes, u32 most, u8 dir)
+{
+	u32 npages = DIV_ROUND_UP(offset_in_page(addr) + most, PAGE_SIZE);
+	/* What lies together comes in few, but for the last that are pinned. */
+	u32 nents = max_t(u32, DIV_ROUND_UP(offset_in_page(addr) + bytes,
+					    PAGE_SIZE),
+			  npages / SDP_SPAN_LONG) + SDP_SPAN_BATCH;
+	int err;
+
+	err = sdp_span_begin(span, sn, npages, min(npages, nents), dir);
+	if (err)
+		return err;
+	span->pinned = true;
+	err = sdp_span_pin_pages(span, addr, bytes, most);
+	sdp_span_end(span, npages);
+	return span->npages ? span->bytes : err;
+}
+
 int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir)
 {
 	unsigned long addr;
-	u32 npages, nents;
-	int err;
+	int n;
 
 	if (iov_iter_is_bvec(iter) && dir == DMA_TO_DEVICE)
 		return sdp_span_hold_pages(span, sn, iter,
@@ -217,17 +235,11 @@ int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 	bytes = min(bytes, most);
 	if (!bytes)
 		return -EINVAL;
-	npages = DIV_ROUND_UP(offset_in_page(addr) + most, PAGE_SIZE);
-	/* What lies together comes in few, but for the last that are pinned. */
-	nents = max_t(u32, DIV_ROUND_UP(offset_in_page(addr) + bytes, PAGE_SIZE),
-		      npages / SDP_SPAN_LONG) + SDP_SPAN_BATCH;
-	err = sdp_span_begin(span, sn, npages, min(npages, nents), dir);
-	if (err)
-		return err;
-	span->pinned = true;
-	err = sdp_span_pin_pages(span, addr, bytes, most);
-	sdp_span_end(span, npages);
-	return span->npages ? span->bytes : err;
+	n = sdp_span_hold_user(span, sn, addr, bytes, most, dir);
+	/* Perhaps there is room for what is wanted in any case. */
+	if (n == -ENOBUFS && bytes < most)
+		n = sdp_span_hold_user(span, sn, addr, bytes, bytes, dir);
+	return n;
 }
 
 static struct page *sdp_span_page(struct scatterlist *sg, u32 n)

@@ -855,6 +855,10 @@ TEST_ON(zcopy_thresholds, ON_SDP)
 	sysctl("zcopy_pinned", 0);
 	send_and_recv(&p, 3 * LONG, 0, 0, 0);
 	EQ(lent + LONG, counter("bytes_lent"));
+	/* There is room for a piece on either side. */
+	sysctl("zcopy_pinned", 512);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	IN_RANGE(lent + LONG + LONG / 4, lent + 2 * LONG, counter("bytes_lent"));
 }
 
 /* By what sends have cost: each way is tried at first, and now and then later. */
