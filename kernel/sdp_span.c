@@ -45,7 +45,7 @@ static int sdp_span_begin(struct sdp_span *span, struct sdp_net *sn, u32 npages,
 	if (!sdp_span_charge(sn, npages))
 		return -ENOBUFS;
 	span->sg = span->few;
-	if (nents > ARRAY_SIZE(span->few))
+	if (nents > SDP_SPAN_FEW)
 		span->sg = kvmalloc_array(nents, sizeof(*span->sg), GFP_KERNEL);
 	if (!span->sg) {
 		atomic_long_sub(npages, &sn->pinned);
@@ -161,10 +161,11 @@ enum {
 };
 
 /* Pins from @addr on, as much of it as there is; why there is no more.  @bytes of
- * the @most that may be, unless it lies together.
+ * the @most that may be, unless it lies together: that takes few entries, of the
+ * @nents that there are.
  */
 static int sdp_span_pin_pages(struct sdp_span *span, unsigned long addr,
-			      u32 bytes, u32 most)
+			      u32 bytes, u32 most, u32 nents)
 {
 	unsigned int gup = span->dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
 	struct page *pages[SDP_SPAN_BATCH];
@@ -174,11 +175,11 @@ static int sdp_span_pin_pages(struct sdp_span *span, unsigned long addr,
 	int i, n, want;
 
 	while (span->bytes < least ||
-	       (span->bytes < most &&
+	       (span->bytes < most && span->nents < nents &&
 		span->nents * SDP_SPAN_LONG <= span->npages)) {
 		here = (span->bytes < least ? least : most) - span->bytes;
-		want = min_t(u32, DIV_ROUND_UP(off + here, PAGE_SIZE),
-			     ARRAY_SIZE(pages));
+		want = min3(DIV_ROUND_UP(off + here, (u32)PAGE_SIZE),
+			    (u32)ARRAY_SIZE(pages), nents - span->nents);
 		n = pin_user_pages_fast(addr + span->bytes, want, gup, pages);
 		here = min_t(u32, here, want * PAGE_SIZE - off);
 		for (i = 0; i < n; i += run) {
@@ -204,17 +205,15 @@ static int sdp_span_hold_user(struct sdp_span *span, struct sdp_net *sn,
 			      unsigned long addr, u32 bytes, u32 most, u8 dir)
 {
 	u32 npages = DIV_ROUND_UP(offset_in_page(addr) + most, PAGE_SIZE);
-	/* What lies together comes in few, but for the last that are pinned. */
 	u32 nents = max_t(u32, DIV_ROUND_UP(offset_in_page(addr) + bytes,
-					    PAGE_SIZE),
-			  npages / SDP_SPAN_LONG) + SDP_SPAN_BATCH;
+					    PAGE_SIZE), SDP_SPAN_FEW);
 	int err;
 
-	err = sdp_span_begin(span, sn, npages, min(npages, nents), dir);
+	err = sdp_span_begin(span, sn, npages, nents, dir);
 	if (err)
 		return err;
 	span->pinned = true;
-	err = sdp_span_pin_pages(span, addr, bytes, most);
+	err = sdp_span_pin_pages(span, addr, bytes, most, nents);
 	sdp_span_end(span, npages);
 	return span->npages ? span->bytes : err;
 }

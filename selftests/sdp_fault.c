@@ -131,8 +131,13 @@ int main(int argc, char **argv)
 		printf("Bail out! this kernel cannot inject faults: use uml-debug\n");
 		return 2;
 	}
-	fault_big = malloc(FAULT_BIG);
-	fault_room = malloc(FAULT_BIG);
+	/* Shared: a case's own copies would lie together, as mlock() makes them. */
+	fault_big = mmap(NULL, 2 * FAULT_BIG, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (fault_big == MAP_FAILED)
+		return 2;
+	scatter(fault_big, 2 * FAULT_BIG);
+	fault_room = fault_big + FAULT_BIG;
 	pattern_fill(fault_big, FAULT_BIG, 7, 0);
 	signal(SIGPIPE, SIG_IGN);
 	variant_init();

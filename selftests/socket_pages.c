@@ -126,7 +126,6 @@ TEST_ON(pages_that_lie_together, ON_SDP)
 	unsigned long long offers;
 	char *map, *at;
 	struct pair p;
-	size_t i;
 
 	sysctl("zcopy_wait", 60000);
 	sysctl("zcopy_write", 0);
@@ -135,12 +134,7 @@ TEST_ON(pages_that_lie_together, ON_SDP)
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(map != MAP_FAILED);
 	at = (char *)(((unsigned long)map + HUGE - 1) & ~(HUGE - 1ul));
-	/* Two touched one after the other would lie together, perhaps. */
-	madvise(at, HUGE, MADV_NOHUGEPAGE);
-	for (i = 0; i < LONG; i += 2 * 4096)
-		at[i] = 1;
-	for (i = 4096; i < LONG; i += 2 * 4096)
-		at[i] = 1;
+	scatter(at, HUGE);
 	pattern_fill(at, LONG, 1, 0);
 	offers = counter("offers");
 	send_mapped(&p, at, LONG);

@@ -248,6 +248,16 @@ char *memory(size_t len, size_t off)
 	return at + off;
 }
 
+void scatter(char *at, size_t len)
+{
+	size_t i, first;
+
+	madvise(at, len, MADV_NOHUGEPAGE);
+	for (first = 0; first <= 4096; first += 4096)
+		for (i = first; i < len; i += 2 * 4096)
+			at[i] = 1;
+}
+
 char *pattern(size_t len, size_t off)
 {
 	char *at = memory(len, off);

@@ -115,6 +115,11 @@ unsigned long long count(const char *name);
 
 /* Memory of its own that begins @off bytes behind a page. */
 char *memory(size_t len, size_t off);
+/*
+ * Such memory, not touched yet, gets pages that do not lie together (two touched one
+ * after the other would, perhaps): it is lent in more pieces.  From a page on.
+ */
+void scatter(char *at, size_t len);
 /* Nothing is there any more, and nothing else will be. */
 #define forget(at, len)							\
 	CHECK(mmap(at, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, \
