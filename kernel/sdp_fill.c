@@ -51,7 +51,8 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 	room = sdp_fill_room(conn, &waits);
 	if (room < sdp_loan_write_least(conn))
 		return waits ? 0 : -ENOBUFS;
-	most = min_t(u64, iov_iter_count(iter), room);
+	most = min_t(s64, sdp_loan_piece(conn, iov_iter_count(iter), false),
+		     room);
 	loan = sdp_loan_make(conn, SDP_OP_WRITE, DMA_TO_DEVICE, iter,
 			     min_t(size_t, bytes, most), most);
 	if (IS_ERR(loan))

@@ -147,17 +147,18 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 		       struct iov_iter *iter)
 {
 	struct sdp_loan *loan;
-	u32 bytes;
+	u32 bytes, most;
 	int err;
 
 	if (!sdp_offer_has_room(conn))
 		return 0;
+	most = sdp_loan_piece(conn, iov_iter_count(iter), false);
 	bytes = sdp_loan_piece(conn, iov_iter_count(iter),
 			       list_empty_careful(&conn->tx.loans));
 	if (READ_ONCE(conn->tx.mode.src.held.n))
 		return sdp_fill_more(conn, iter, bytes);
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
-			     bytes, iov_iter_count(iter));
+			     bytes, most);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;

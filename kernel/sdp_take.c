@@ -87,16 +87,17 @@ static u32 sdp_take_offered(struct sdp_conn *conn, u32 *id)
 ssize_t sdp_take_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 {
 	struct sdp_loan *loan;
-	size_t bytes;
+	size_t bytes, most;
 	u32 id;
 
 	bytes = min_t(size_t, sdp_take_offered(conn, &id), len);
 	if (!bytes)
 		return 0;
-	loan = sdp_loan_make(conn, SDP_OP_READ, DMA_FROM_DEVICE, iter,
-			     sdp_loan_piece(conn, bytes,
-					    list_empty_careful(&conn->tx.takes)),
-			     bytes);
+	most = sdp_loan_piece(conn, bytes, false);
+	bytes = sdp_loan_piece(conn, bytes,
+			       list_empty_careful(&conn->tx.takes));
+	loan = sdp_loan_make(conn, SDP_OP_READ, DMA_FROM_DEVICE, iter, bytes,
+			     most);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;

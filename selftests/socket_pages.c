@@ -123,7 +123,7 @@ static long huge_at(const void *at)
 TEST_ON(pages_that_lie_together, ON_SDP)
 {
 	enum { HUGE = 2 * LONG };
-	unsigned long long offers;
+	unsigned long long offers, lent;
 	char *map, *at;
 	struct pair p;
 
@@ -155,6 +155,10 @@ TEST_ON(pages_that_lie_together, ON_SDP)
 	offers = counter("offers");
 	send_mapped(&p, at + 100, LONG);
 	EQ(offers + 1, counter("offers"));
+	/* No piece is so long that the rest is too short to be lent. */
+	lent = counter("bytes_lent");
+	send_mapped(&p, at, LONG + 1);
+	EQ(lent + LONG + 1, counter("bytes_lent"));
 }
 
 /*
