@@ -213,7 +213,15 @@ void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 	struct sdp_ib *ib = conn->xp_priv;
 
 	lockdep_assert_held(&conn->rx.lock);
-	ib_dma_unmap_page(ib->dev->ib, buf->dma, buf->size, DMA_FROM_DEVICE);
+	/*
+	 * What arrived was made visible when it did, and small payload may have
+	 * been put behind it since (sdp_rx_merge()): copied back from a bounce
+	 * buffer, or with the cache invalidated, the page would lose that.
+	 */
+	if (!ib_uses_virt_dma(ib->dev->ib))
+		dma_unmap_page_attrs(ib->dev->ib->dma_device, buf->dma,
+				     buf->size, DMA_FROM_DEVICE,
+				     DMA_ATTR_SKIP_CPU_SYNC);
 	buf->mapped = false;
 }
 
