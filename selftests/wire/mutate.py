@@ -28,7 +28,8 @@ connection that broke the protocol, no more; the bystander (parrot.py) has read
 what it wrote all the time, no connection is left, the kernel's log is not
 longer.
 
-What is mutated, and how, depends on SEED and the number of the conversation.
+What is mutated, and how, depends on SEED and the number of the conversation; they
+go by IPv4 and IPv6 in turn.
 """
 import atexit
 import ipaddress
@@ -36,6 +37,7 @@ import os
 import random
 import struct
 import sys
+import threading
 import time
 import traceback
 
@@ -50,7 +52,9 @@ from roce import FACTOR, LIMIT  # noqa: E402
 from sockets import pattern  # noqa: E402
 
 PEER_PORT = 5002        # where the kernel finds us
-HOST, PEER, OTHER = '10.9.0.1', '10.9.0.77', '10.9.0.2'
+HOST = '10.9.0.1', 'fd09::1'
+PEER = '10.9.0.77', 'fd09::77'
+OTHER = '10.9.0.2'
 BUFS = 32
 UNSEEN = 2 * BUFS       # more messages than the kernel can have under way
 AT_ONCE = 8             # conversations
@@ -112,7 +116,9 @@ class Model:
         self.acked = 0          # newest MSeqAck said
         self.credits = BUFS     # that it has at most
         self.stream = b''       # what the reader must see
-        self.owed = None        # MSeq of the last SrcAvail that wants a SendSm
+        self.owed = None        # the last SrcAvail that wants a SendSm,
+        self.dropped = False    # or wanted one that may be under way all the same
+        self.refused = None     # MSeq of the newest SendSm heard
         self.had_fin = False    # DisConn may have been heard
 
     def hear(self, raw, heard):
@@ -120,7 +126,7 @@ class Model:
         if not self.states:
             return None                 # nothing after an error counts
         # It may have answered meanwhile, if it had the credits (3.2).
-        if self.owed is not None and self.credits >= 2:
+        if self.owed and self.credits >= 2:
             self.states |= {(mode, False, fin) for mode, _, fin in self.states}
         if len(raw) > wire.RCVSZ:
             return self.over('lost')
@@ -136,12 +142,15 @@ class Model:
         if ahead > known or m.bufs < BUFS:
             self.ends.add('proto')      # it depends on what we have not heard yet
         after = set()
-        for state in self.states:
-            state = self.meaning(m, *state)
-            if isinstance(state, str):
-                self.ends.add(state)
-            else:
-                after.add(state)
+        crossed = self.crossed(m)
+        for before in self.states:
+            for void in crossed:
+                state = before if void and before[0] == PIPELINED else None
+                state = self.meaning(m, *before, state)
+                if isinstance(state, str):
+                    self.ends.add(state)
+                else:
+                    after.add(state)
         self.states = after
         if not after:
             return None
@@ -150,32 +159,45 @@ class Model:
         self.had_fin |= any(fin for _, _, fin in after)
         if m.mid in (sdp.DATA, sdp.SRC_AVAIL):
             self.stream += m.payload
-        if m.mid == sdp.SRC_AVAIL and not len(m.payload) == m.size > 0:
-            self.owed = m.mseq
+        if m.mid == sdp.SRC_AVAIL and not len(m.payload) == m.size > 0 and \
+                not (all(crossed) and all(s[0] == PIPELINED for s in after)):
+            self.owed = m
+        if m.mid == sdp.MODE_CHANGE and self.owed and all(s[0] == COMBINED for s in after):
+            self.owed, self.dropped = None, True        # 4.2: nobody need answer it
         return None
+
+    def crossed(self, m):
+        """Whether a pipelined SrcAvail crossed a SendSm, which ends it at its source
+        (4.3); or both, where one may be under way."""
+        if m.mid != sdp.SRC_AVAIL:
+            return [False]
+        if self.owed or self.dropped:
+            return [False, True]
+        return [self.refused is not None and signed(m.ack - self.refused) < 0]
 
     def over(self, how):
         self.states = set()
         self.ends.add(how)
 
-    def meaning(self, m, mode, advert, fin):
-        """The next state, or how it ends (4.1 to 4.6, 5, 6)."""
+    def meaning(self, m, mode, advert, fin, void=None):
+        """The next state, or how it ends (4.1 to 4.6, 5, 6).  @void: the state after a
+        SrcAvail that is right, and does not count."""
         if is_experimental(m.mid):
             return mode, advert, fin
         data = m.mid == sdp.DATA and m.payload
         if (data or m.mid == sdp.SRC_AVAIL) and fin:
             return 'proto'
         if data:
-            return 'proto' if advert and mode != PIPELINED else (mode, False, fin)
+            return 'proto' if advert else (mode, advert, fin)
         if m.mid == sdp.DATA:
             return mode, advert, fin
         if m.mid == sdp.SRC_AVAIL:
             inline = bool(m.payload)
             # No conversation here has as many as our MaxAdverts.
-            if advert and mode != PIPELINED or mode == BUFFERED or \
+            if advert and mode != PIPELINED or mode == BUFFERED or not m.size or \
                     inline != (mode == COMBINED):
                 return 'proto'
-            return mode, not inline or len(m.payload) < m.size, fin
+            return void or (mode, not inline or len(m.payload) < m.size, fin)
         if m.mid == sdp.MODE_CHANGE:
             to = {0x00: BUFFERED, 0x10: COMBINED, 0x20: PIPELINED}.get(m.mode & 0xf0)
             if to is None or (to == COMBINED) != (mode == PIPELINED) or mode == BUFFERED or \
@@ -187,14 +209,18 @@ class Model:
         if m.mid == sdp.ABORT_CONN:
             return 'reset'
         if m.mid == sdp.SRC_AVAIL_CANCEL:
-            return mode, advert and mode != PIPELINED, fin
+            return mode, advert, fin
         if m.mid in (sdp.CH_RCV_BUF, sdp.SUSP_COMM, sdp.SEND_SM, sdp.SINK_AVAIL_CANCEL):
             return mode, advert, fin
         return 'proto'
 
-    def answered(self):
-        self.owed = None
-        self.states = {(mode, False, fin) for mode, _, fin in self.states}
+    def hear_sendsm(self, m):
+        """It refuses what it acknowledges; what crossed it, it has ended too."""
+        self.refused = m.mseq
+        if self.owed and (signed(m.ack - self.owed.mseq) >= 0 or
+                          signed(self.owed.ack - m.mseq) < 0):
+            self.owed = None
+            self.states = {(mode, False, fin) for mode, _, fin in self.states}
 
     def fin(self):
         return bool(self.states) and all(s[2] for s in self.states)
@@ -369,6 +395,8 @@ class Talk:
         self.echo, self.their_fin, self.their_abort = b'', False, False
         self.conn, self.over, self.told_heard = None, None, 0
         self.port = 20000 + index % 40000
+        # By IPv4 and IPv6 in turn.
+        self.peer, self.host = run.peers[index & 1], HOST[index & 1]
 
     def say(self, what):
         self.told.append(what)
@@ -376,9 +404,9 @@ class Talk:
     # ---- beneath ----
 
     def has_mad(self, *attrs):
-        for m in self.run.port.mads:
+        for m in self.peer.port.mads:
             if m.remote_id == self.conn.id and m.attr in attrs:
-                self.run.port.mads.remove(m)
+                self.peer.port.mads.remove(m)
                 return m
         return None
 
@@ -394,9 +422,8 @@ class Talk:
             check(not self.their_fin or not m.payload, f'{m} behind DisConn')
             c.heard, c.their_bufs, c.their_ack = m.mseq, m.bufs, m.ack
             self.echo += m.payload
-            if m.mid == sdp.SEND_SM and self.model.owed is not None and \
-                    not (m.ack - self.model.owed) & 1 << 31:
-                self.model.answered()
+            if m.mid == sdp.SEND_SM:
+                self.model.hear_sendsm(m)
             self.their_fin |= m.mid == sdp.DISCONN
             self.their_abort |= m.mid == sdp.ABORT_CONN
         if self.has_mad(sdp.DREQ):
@@ -442,13 +469,13 @@ class Talk:
     def call(self):
         """We are the active side; True if there is a connection."""
         run = self.run
-        raw = self.bend_private(run.peer.hello(HOST, port=self.port).pack())
-        refused = hello_refused(raw, PEER, HOST)
-        c = self.conn = wire.Conn(run.peer, HOST, 4096)
+        raw = self.bend_private(self.peer.hello(self.host, port=self.port).pack())
+        refused = hello_refused(raw, self.peer.address, self.host)
+        c = self.conn = wire.Conn(self.peer, self.host, 4096)
         c.hello_rcvsz = struct.unpack_from('>I', raw, 24)[0]
-        run.port.send_mad(HOST, sdp.REQ, roce.req(
-            c.id, c.qp.qpn, c.qp.expect_psn, PEER, HOST, wire.SERVICE + PORT, raw),
-            repeat=True)
+        self.peer.port.send_mad(self.host, sdp.REQ, roce.req(
+            c.id, c.qp.qpn, c.qp.expect_psn, self.peer.address, self.host, wire.SERVICE + PORT,
+            raw), repeat=True)
         mad = yield 'REP', lambda: self.has_mad(sdp.REP, sdp.REJ)
         check((mad.attr == sdp.REJ) == bool(refused), f'{sdp.CM_NAMES[mad.attr]}: {refused}')
         if refused:
@@ -468,26 +495,27 @@ class Talk:
     def answer(self):
         """We are the passive side."""
         run = self.run
-        run.remote.dial(PEER, PEER_PORT, self.port)
+        run.remote.dial(self.peer.address, PEER_PORT, self.port)
 
         def request():
-            for m in run.port.mads:
+            for m in self.peer.port.mads:
                 if m.attr == sdp.REQ and sdp.read_message(m.private, True).port == self.port:
-                    run.port.mads.remove(m)
+                    self.peer.port.mads.remove(m)
                     return m
             return None
         mad = yield 'REQ', request
-        c = self.conn = wire.Conn(run.peer, HOST, mad.mtu)
+        c = self.conn = wire.Conn(self.peer, self.host, mad.mtu)
         c.their_id, c.hello_rcvsz = mad.local_id, wire.RCVSZ
         hello = sdp.read_message(mad.private, True)
-        check(not hello_refused(hello.pack(), HOST, PEER), f'a Hello that is none: {hello}')
+        check(not hello_refused(hello.pack(), self.host, self.peer.address),
+              f'a Hello that is none: {hello}')
         c.limits(hello)
         c.qp.connect(mad.qpn, mad.psn)
         raw = self.bend_private(sdp.Message(sdp.HELLO_ACK, bufs=BUFS, version=0x22,
                                             max_adverts=1, rcvsz=wire.RCVSZ).pack())
         refused = hello_ack_refused(raw)
         c.hello_rcvsz = struct.unpack_from('>I', raw, 20)[0]
-        run.port.send_mad(HOST, sdp.REP, roce.rep(
+        self.peer.port.send_mad(self.host, sdp.REP, roce.rep(
             c.id, c.their_id, c.qp.qpn, c.qp.expect_psn, raw), True, mad.tid)
         mad = yield 'RTU', lambda: self.has_mad(sdp.RTU, sdp.REJ)
         check((mad.attr == sdp.REJ) == refused, f'{sdp.CM_NAMES[mad.attr]}: refused is {refused}')
@@ -570,9 +598,10 @@ class Talk:
         check(self.model.states, f'it goes on, and should have ended: {self.model.ends}')
         self.model.ends.clear()
         yield ('the rest', self.pumped(
-            lambda: self.model.owed is None and len(self.echo) >= len(self.expected()) and
+            lambda: not self.model.owed and len(self.echo) >= len(self.expected()) and
             (self.their_fin or not self.model.fin())))
         check(self.over or self.echo == self.expected(), 'other bytes came back')
+        self.model.dropped = False      # all is answered that will be
 
     def expected(self):
         return (b'' if self.active else GREETING) + self.model.stream
@@ -652,8 +681,8 @@ class Run:
         thresh = self.remote.sysctl('zcopy_thresh', 0)
         atexit.register(self.remote.sysctl, 'zcopy_thresh', int(thresh))
         self.remote.start(OTHER)
-        self.peer = wire.Peer(PEER)
-        self.port = self.peer.port
+        self.changed = threading.Condition(threading.RLock())
+        self.peers = [wire.Peer(address, self.changed) for address in PEER]
         self.record, self.scripts, self.all_messages, self.one_of_each = False, [], [], []
         self.kinds, self.mutations, self.results, self.failed = {}, 0, 0, 0
         self.more = True
@@ -676,13 +705,13 @@ class Run:
                     break
                 going.append(Going(talk))
                 going[-1].resume(None)
-            with self.port.changed:
-                if self.port.error:
-                    raise self.port.error
+            with self.changed:
+                for error in [p.port.error for p in self.peers if p.port.error]:
+                    raise error
                 for g in going:
                     g.look()
                 if not any(g.over for g in going):
-                    self.port.changed.wait(0.05)
+                    self.changed.wait(0.05)
             for g in [g for g in going if g.over]:
                 going.remove(g)
                 self.gone(g)
@@ -698,14 +727,16 @@ class Run:
                 conn.dreq(False)
         if conn:
             conn.qp.close()
-            with self.port.changed:
-                self.port.mads = [m for m in self.port.mads if m.remote_id != conn.id]
+            port = talk.peer.port
+            with self.changed:
+                port.mads = [m for m in port.mads if m.remote_id != conn.id]
 
     # ---- counting ----
 
     def left(self):
         """Connections with the peer that the module still has."""
-        return [c for c in self.remote.connections() if c[3] == '::ffff:' + PEER]
+        mine = {'::ffff:' + PEER[0], PEER[1]}
+        return [c for c in self.remote.connections() if c[3] in mine]
 
     def until(self, what, condition, limit=40 * FACTOR):
         end = time.monotonic() + limit
@@ -797,6 +828,8 @@ class Run:
                       f'{talk.index}')
                 print(''.join(f'#   {line}\n' for line in talk.told), end='')
             print('# ' + what.strip().replace('\n', '\n# '))
+        if self.wrong:
+            print('# the last that h1 says of failures: ', self.remote.traced()[-AT_ONCE:])
         self.results += 1
         self.failed += bool(self.wrong)
         took = time.monotonic() - start

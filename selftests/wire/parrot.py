@@ -66,18 +66,25 @@ class Parrot(Agent):
     def __init__(self):
         super().__init__()
         self.epoll = select.epoll()
-        self.listener = new()
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # No byte of the stream is to go another way, urgent or not.
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
-        self.listener.bind(('', PORT))
-        self.listener.listen(256)
-        self.listener.setblocking(False)
+        self.listeners = {s.fileno(): s for s in (self.listener(v6) for v6 in (False, True))}
         self.links, self.ends, self.side = {}, [], None
         self.input, self.failed = b'', None
         self.log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
-        self.epoll.register(0, select.EPOLLIN)
-        self.epoll.register(self.listener, select.EPOLLIN)
+        for fd in 0, *self.listeners:
+            self.epoll.register(fd, select.EPOLLIN)
+
+    @staticmethod
+    def listener(v6):
+        s = new(v6)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # No byte of the stream is to go another way, urgent or not.
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+        if v6:
+            s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        s.bind(('', PORT))
+        s.listen(256)
+        s.setblocking(False)
+        return s
 
     # ---- what may be asked ----
 
@@ -92,7 +99,7 @@ class Parrot(Agent):
 
     def dial(self, address, port, own):
         """Begin to connect from a port of the caller's choice."""
-        s = new()
+        s = new(':' in address)
         s.setblocking(False)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
@@ -150,10 +157,10 @@ class Parrot(Agent):
         del self.links[link.s.fileno()]
         link.s.close()
 
-    def accept_all(self):
+    def accept_all(self, listener):
         while True:
             try:
-                s, peer = self.listener.accept()
+                s, peer = listener.accept()
             except BlockingIOError:
                 return
             s.setblocking(False)
@@ -205,8 +212,8 @@ class Parrot(Agent):
             for fd, _ in self.epoll.poll(0.02):
                 if fd == 0:
                     self.command()
-                elif fd == self.listener.fileno():
-                    self.accept_all()
+                elif fd in self.listeners:
+                    self.accept_all(self.listeners[fd])
                 elif fd in self.links:
                     self.serve(self.links[fd])
             if self.side and not self.failed:

@@ -26,8 +26,8 @@ class Rejected(Exception):
 
 
 class Peer:
-    def __init__(self, address):
-        self.port = roce.Port(address)
+    def __init__(self, address, changed=None):
+        self.port = roce.Port(address, changed)
         self.address = self.port.address
 
     def hello(self, host, **field):

@@ -41,9 +41,12 @@ NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS = 0, 1, 2
 
 
 class Port:
-    """One address of ours; everything it receives is handled by its thread."""
+    """One address of ours; everything it receives is handled by its thread.
 
-    def __init__(self, address):
+    Ports that share @changed can be waited for together.
+    """
+
+    def __init__(self, address, changed=None):
         self.address = str(ipaddress.ip_address(address))
         self.v6 = ':' in self.address
         s = socket.socket(socket.AF_INET6 if self.v6 else socket.AF_INET, socket.SOCK_DGRAM)
@@ -58,7 +61,7 @@ class Port:
         s.setsockopt(socket.SOL_SOCKET, 33, 4 << 20)        # SO_RCVBUFFORCE
         s.bind((self.address, sdp.ROCE_PORT))
         self.socket = s
-        self.changed = threading.Condition(threading.RLock())
+        self.changed = changed or threading.Condition(threading.RLock())
         self.qps, self.mads, self.error = {}, [], None
         self.silent = False             # hear, but never answer anything
         self.answer_dreq = True
