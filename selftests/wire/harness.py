@@ -173,6 +173,21 @@ class Test:
 
     # ---- around a case ----
 
+    def tell_state(self, before):
+        """How things stand, when they should not."""
+        try:
+            now = self.remote.counters()
+            print('#', {k: now[k] - before[k] for k in now if now[k] != before[k]})
+            for s in self.open:
+                print('#', self.remote.info(s))
+        except (OSError, RuntimeError) as e:
+            print(f'# and its sockets cannot be asked: {e}')
+        for c in self.conns:
+            print(f'# the peer said {c.mseq}, acknowledged {c.their_ack}, has {c.credits()} '
+                  f'credits; heard {c.heard}: {c.heard_mids[-8:]}, '
+                  f'{len(c.qp.received) - c._taken} more; {len(c.qp.unacked)} packets out, '
+                  f'RNR {c.qp.rnr}, NAK {c.qp.nak}; datagrams {[m.attr for m in c.port.mads]}')
+
     def finish(self):
         """Nothing may be left, whatever the case did."""
         for s in self.open:
@@ -218,6 +233,9 @@ def run(t, bystanders, label, ipv, function, args, counters):
     try:
         try:
             function(t, *args)
+        except Exception:
+            t.tell_state(before)
+            raise
         finally:
             t.finish()
         after = t.remote.counters()
