@@ -321,7 +321,7 @@ class Trace:
         self.posted, self.heard, self.bufs, self.states = {}, {}, {}, {}
         self.rdma = {}          # ('read' or 'write', id) -> [(bytes, R_Key)]
         self.lent = {}          # id -> [(bytes, R_Key, to be what)]
-        self.moved = {}         # id -> [(bytes, R_Key, of them by RDMA or inline)]
+        self.moved = {}         # id -> [(bytes, R_Key, to be what, of them by RDMA or inline)]
         buffers = {}
         with open(path) as f:
             text = f.read()
@@ -343,7 +343,10 @@ class Trace:
                 self.lent.setdefault(ident, []).append((int(size), int(key, 16), what))
             elif event == 'sdp_unlend':
                 size, moved, key = re.match(r'bytes=(\d+) moved=(\d+) rkey=(\w+)', rest).groups()
-                self.moved.setdefault(ident, []).append((int(size), int(key, 16), int(moved)))
+                # Keys come again, but only one piece at a time has each.
+                what = next(w for _, k, w in reversed(self.lent[ident]) if k == int(key, 16))
+                self.moved.setdefault(ident, []).append(
+                    (int(size), int(key, 16), what, int(moved)))
             elif event == 'sdp_post_recv':
                 buffers[ident] = int(rest.split('posted=')[1])
             elif event == 'sdp_cm' and rest.startswith(('send REQ', 'send REP')):
@@ -541,7 +544,7 @@ def lent(what, trace, ident, adverts, done):
     for m in adverts:
         if (m.size, m.rkey, done) not in mine:
             wrong.append(f'connection {what}: {m} is not in the trace: {mine}')
-    if sorted(x[:2] for x in mine) != sorted(x[:2] for x in trace.moved.get(ident, [])):
+    if sorted(mine) != sorted(x[:3] for x in trace.moved.get(ident, [])):
         wrong.append(f'connection {what}: lent {mine}, came back {trace.moved.get(ident)}')
     return wrong
 
@@ -580,7 +583,8 @@ def check_zero_copy(e):
         wrong += lent(what, e.trace[host], ident, offers, 'read')
         wrong += lent(what, e.trace[other_host], other_ident, rooms, 'written')
         if not rooms:
-            gone = sum(moved for _, _, moved in e.trace[host].moved.get(ident, []))
+            gone = sum(moved for _, _, done, moved in e.trace[host].moved.get(ident, [])
+                       if done == 'read')
             if gone != sum(m.size for m in offers):
                 wrong.append(f'connection {what}: {gone} bytes of what was lent have gone, {offers}')
         offered += len(offers)
