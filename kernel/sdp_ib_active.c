@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The active side of the hello exchange: from an address to the RTU.
+ *
+ * rdma_cm only turns addresses into device, port, GID and path; its own
+ * connection requests carry 36 bytes of its own before ours and another
+ * service id.  So the REQ is sent by ib_cm itself, with the Hello as its whole
+ * private data and service id 0x10000 + port, and the resolver is destroyed
+ * once the REQ is out.
+ *
+ * A probe goes the same way, but that it asks by SIDR where others send the REQ.
+ *
+ * Whatever is tried again, be it to find a neighbour or room in a backlog, is
+ * tried until ib->deadline: the attempt's timer never waits longer.
+ */
+#include <rdma/ib_cm.h>
+#include <rdma/rdma_cm.h>
+#include <linux/sdp.h>
+#include "sdp_conn.h"
+#include "sdp_ib_active.h"
+#include "sdp_ib_addr.h"
+#include "sdp_ib_port.h"
+#include "sdp_ib_qp.h"
+#include "sdp_ring.h"
+#include "sdp_rx.h"
+#include "sdp_trace.h"
+
+enum {
+	/* 4.096 us * 2^n: the answer of a CM that does not come (16 ms to
+	 * 0.5 s, of which ib_cm waits twice as long).  Its 16 tries fill the
+	 * time there is, if they can.
+	 */
+	SDP_IB_CM_TIMEOUT_MIN	= 12,
+	SDP_IB_CM_TIMEOUT_MAX	= 17,
+	SDP_IB_CM_RETRIES	= 15,
+	SDP_IB_ASK_MS		= 10,		/* for a neighbour, at first */
+	SDP_IB_BUSY_MS		= 10,		/* for a full backlog, at first */
+	SDP_IB_BUSY_MAX_MS	= 1000,
+};
+
+/* For an attempt: not beyond its end. */
+static void sdp_ib_set_timer(struct sdp_ib *ib, unsigned int ms)
+{
+	unsigned long at = jiffies + msecs_to_jiffies(ms);
+
+	if (time_after(at, ib->deadline))
+		at = ib->deadline;
+	mod_delayed_work(sdp_ib_wq, &ib->timeout,
+			 max_t(long, at - jiffies, 0));
+}
+
+/* No memory, or the device has no more of something: not the route's fault. */
+static bool sdp_ib_short_of(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS;
+}
+
+int sdp_ib_connect(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = sdp_ib_alloc(conn);
+
+	if (!ib)
+		return -ENOMEM;
+	sdp_conn_get(conn);	/* until freed */
+	sdp_ring_begin(conn, true);
+	sdp_conn_event(conn, SDP_EV_CONNECT);
+	ib->deadline = jiffies + msecs_to_jiffies(conn->limit_ms);
+	sdp_ib_set_timer(ib, conn->limit_ms);
+	sdp_ib_queue(ib, SDP_IB_RESOLVE);
+	return 0;
+}
+
+static int sdp_ib_resolver_event(struct rdma_cm_id *id,
+				 struct rdma_cm_event *event)
+{
+	struct sdp_ib *ib = id->context;
+
+	trace_sdp_cm(ib->conn->id, rdma_event_msg(event->event), event->status);
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		sdp_ib_queue(ib, SDP_IB_ROUTE);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		sdp_ib_queue(ib, SDP_IB_REQ);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		if (event->status == -ETIMEDOUT)
+			sdp_ib_queue(ib, SDP_IB_AGAIN);
+		else if (sdp_ib_short_of(event->status))
+			sdp_ib_refuse(ib, -event->status, SDP_REASON_LIMIT);
+		else
+			sdp_ib_refuse(ib, ENETUNREACH,
+				      event->status == -ENODEV ?
+				      SDP_REASON_NO_DEVICE :
+				      SDP_REASON_NO_ROUTE);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/*
+ * The RDMA core looks at the neighbour when it is asked, when the neighbour's
+ * state changes, and when the time is over.  A change between its first look
+ * and the moment from which it listens for changes is not seen: so it gets
+ * little time, and is asked again for as long as we have.
+ */
+void sdp_ib_ask_address(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+	struct sockaddr_storage src, dst;
+	int err;
+
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	ib->ask_ms = ib->ask_ms ? 2 * ib->ask_ms : SDP_IB_ASK_MS;
+	sdp_ib_to_sockaddr(&conn->local, conn->ifindex, &src);
+	sdp_ib_to_sockaddr(&conn->remote, conn->ifindex, &dst);
+	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,
+				(struct sockaddr *)&dst, ib->ask_ms);
+	if (sdp_ib_short_of(err))
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+	else if (err)
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+}
+
+void sdp_ib_resolve(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+	int err;
+
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	ib->resolved = false;
+	ib->ask_ms = 0;
+
+	if (sdp_ib_is_loopback(&conn->remote.ip)) {
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_LOOPBACK);
+		return;
+	}
+	err = sdp_ib_route_source(conn);
+	if (err) {
+		sdp_ib_refuse(ib, -err, SDP_REASON_NO_ROUTE);
+		return;
+	}
+	ib->resolver = rdma_create_id(conn->net, sdp_ib_resolver_event, ib,
+				      RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(ib->resolver)) {
+		err = PTR_ERR(ib->resolver);
+		ib->resolver = NULL;
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+		return;
+	}
+	rdma_set_ack_timeout(ib->resolver, sdp_ib_ack_timeout(conn));
+	sdp_ib_ask_address(ib);
+}
+
+void sdp_ib_resolve_route(struct sdp_ib *ib)
+{
+	int err;
+
+	ib->resolved = true;
+	if (!rdma_cap_ib_cm(ib->resolver->device, ib->resolver->port_num)) {
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+		return;
+	}
+	err = rdma_resolve_route(ib->resolver, ib->conn->limit_ms);
+	if (sdp_ib_short_of(err))
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+	else if (err)
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
+}
+
+/* For ib_cm_req_param: 4.096 us * 2^n. */
+static u8 sdp_ib_cm_timeout(u32 limit_ms)
+{
+	u32 each = max_t(u32, limit_ms / (2 * (SDP_IB_CM_RETRIES + 1)), 1);
+
+	/* 2^8 of them are about a millisecond. */
+	return clamp_t(u8, ilog2(each) + 8, SDP_IB_CM_TIMEOUT_MIN,
+		       SDP_IB_CM_TIMEOUT_MAX);
+}
+
+/* The device half and the CM id, on the device that the route leads to. */
+static int sdp_ib_open(struct sdp_ib *ib, const struct rdma_cm_id *id)
+{
+	int err;
+
+	if (ib->dev)	/* another try: the queue pair is there already */
+		err = ib->dev->ib == id->device &&
+		      ib->port_num == id->port_num ? 0 : -ENODEV;
+	else
+		err = sdp_ib_enlist(ib, id->device);
+	if (err)
+		return err;
+	ib->port_num = id->port_num;
+	ib->cm_id = ib_create_cm_id(id->device, sdp_ib_hooks.cm_event, ib);
+	if (IS_ERR(ib->cm_id)) {
+		err = PTR_ERR(ib->cm_id);
+		ib->cm_id = NULL;
+	}
+	return err;
+}
+
+static int sdp_ib_try_req(struct sdp_ib *ib)
+{
+	struct rdma_cm_id *id = ib->resolver;
+	struct sdp_conn *conn = ib->conn;
+	struct sdp_wire_hello hello = {
+		.version	= SDP_WIRE_VERSION,
+		.ipv		= conn->family == AF_INET ? 4 : 6,
+		.max_adverts	= SDP_IB_MAX_ADVERTS,
+		.des_rcvsz	= sdp_ring_full_size(conn),
+		.rcvsz		= conn->rcv_size,
+		.port		= ntohs(conn->local.port),
+	};
+	u8 data[SDP_LEN_HELLO];
+	struct ib_cm_req_param req = {
+		.primary_path	= id->route.path_rec,
+		.ppath_sgid_attr = id->route.addr.dev_addr.sgid_attr,
+		.service_id	= cpu_to_be64(SDP_IB_SERVICE_ID +
+					      ntohs(conn->remote.port)),
+		.private_data	= data,
+		.private_data_len = sizeof(data),
+		.qp_type	= IB_QPT_RC,
+		.flow_control	= 1,
+		.remote_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
+		.local_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
+		/* 7 would mean 7, but soft-RoCE takes it for ever. */
+		.retry_count	= READ_ONCE(conn->sn->ack_retries),
+		.rnr_retry_count = SDP_IB_RNR_RETRY,
+		.max_cm_retries	= SDP_IB_CM_RETRIES,
+	};
+	int err;
+
+	err = sdp_ib_open(ib, id);
+	if (err)
+		return err;
+	if (!ib->qp.qp) {
+		err = sdp_ib_build_qp(ib,
+				      be16_to_cpu(id->route.path_rec->pkey));
+		if (err < 0)
+			return err;
+		ib->told_bufs = err;
+	}
+	hello.bufs = ib->told_bufs;
+	hello.cap = sdp_ib_caps(ib);
+	sdp_ib_ip_to_wire(&conn->local.ip, hello.src_ip);
+	sdp_ib_ip_to_wire(&conn->remote.ip, hello.dst_ip);
+	sdp_wire_put_hello(data, &hello);
+	req.qp_num = ib->qp.qp->qp_num;
+	req.starting_psn = ib->psn;
+	req.responder_resources = ib->dev->max_rd_atom;
+	req.initiator_depth = ib->dev->max_rd_atom;
+	trace_sdp_cm(conn->id, "send REQ", ntohs(conn->remote.port));
+	return ib_send_cm_req(ib->cm_id, &req);
+}
+
+/* A probe asks for the service and no more: whoever listens answers, and
+ * nothing stays behind there.
+ */
+static int sdp_ib_try_sidr(struct sdp_ib *ib)
+{
+	struct rdma_cm_id *id = ib->resolver;
+	struct ib_cm_sidr_req_param req = {
+		.path		= id->route.path_rec,
+		.sgid_attr	= id->route.addr.dev_addr.sgid_attr,
+		.service_id	= cpu_to_be64(SDP_IB_SERVICE_ID +
+					      ntohs(ib->conn->remote.port)),
+		.timeout_ms	= max_t(u32, ib->conn->limit_ms / 16, 1),
+		.max_cm_retries	= SDP_IB_CM_RETRIES,
+	};
+	int err;
+
+	err = sdp_ib_open(ib, id);
+	if (err)
+		return err;
+	trace_sdp_cm(ib->conn->id, "send SIDR REQ",
+		     ntohs(ib->conn->remote.port));
+	return ib_send_cm_sidr_req(ib->cm_id, &req);
+}
+
+void sdp_ib_send_req(struct sdp_ib *ib)
+{
+	int err = ib->conn->probe ? sdp_ib_try_sidr(ib) : sdp_ib_try_req(ib);
+
+	if (err == -ENODEV)
+		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+	else if (err)	/* a provider's own ways to say so are no user's */
+		sdp_ib_refuse(ib, err == -ENOMEM ? ENOMEM : ENOBUFS,
+			      SDP_REASON_LIMIT);
+	/* The REQ is out, or never will be. */
+	rdma_destroy_id(ib->resolver);
+	ib->resolver = NULL;
+}
+
+int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
+{
+	enum sdp_wire_verdict verdict;
+
+	verdict = sdp_wire_get_hello_ack(&ib->peer, event->private_data,
+					 SDP_LEN_HELLO_ACK);
+	if (verdict != SDP_WIRE_OK) {
+		trace_sdp_cm(ib->conn->id, sdp_wire_verdict_name(verdict), 0);
+		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);
+		return 0;
+	}
+	ib->peer_qpn = event->param.rep_rcvd.remote_qpn;
+	sdp_ib_queue(ib, SDP_IB_REP);
+	return 0;
+}
+
+void sdp_ib_rep(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+	int err;
+
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	sdp_ib_limits(ib, ib->told_bufs);
+	err = sdp_ib_modify(ib, IB_QPS_RTR);
+	if (!err)
+		err = sdp_ib_modify(ib, IB_QPS_RTS);
+	if (!err)
+		err = ib_send_cm_rtu(ib->cm_id, NULL, 0);
+	if (err) {
+		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);
+		return;
+	}
+	cancel_delayed_work(&ib->timeout);
+	set_bit(SDP_CONN_OPEN, &conn->flags);
+	sdp_count(conn->sn, SDP_CNT_CONNECT, 1);
+	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
+	sdp_rx_poll(conn);
+}
+
+/*
+ * The peer rejected for now: its backlog is full, or its limits are reached.
+ * TCP drops a SYN then, and the client repeats it until there is room or the
+ * time is over; so does this, with the queue pair that it has.
+ */
+void sdp_ib_busy(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	/* Its CM says the same for who ends it before our RTU has come. */
+	if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
+		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "REJ");
+	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+		return;
+	ib_destroy_cm_id(ib->cm_id);
+	ib->cm_id = NULL;
+	ib->busy_ms = ib->busy_ms ? min(2 * ib->busy_ms, SDP_IB_BUSY_MAX_MS) :
+				    SDP_IB_BUSY_MS;
+	sdp_count(conn->sn, SDP_CNT_CONNECT_AGAIN, 1);
+	trace_sdp_cm(conn->id, "busy", ib->busy_ms);
+	sdp_ib_set_timer(ib, ib->busy_ms);
+}
+
+void sdp_ib_timed_out(struct sdp_ib *ib)
+{
+	/* It may have come about while this waited its turn. */
+	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
+		return;
+	if (ib->busy_ms && !ib->cm_id && time_before(jiffies, ib->deadline)) {
+		sdp_ib_set_timer(ib, ib->conn->limit_ms);
+		sdp_ib_resolve(ib);
+	} else if (ib->busy_ms) {
+		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_BUSY);
+	} else if (ib->resolver && !ib->resolved) {
+		sdp_conn_refuse(ib->conn, EHOSTUNREACH, SDP_REASON_NO_ROUTE);
+	} else {
+		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
+	}
+}

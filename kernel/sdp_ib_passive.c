@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The passive side of the hello exchange: from a REQ to the RTU.
+ *
+ * In the callback of ib_cm a REQ is validated: a well-formed Hello, for an
+ * address of a net device, which says whose namespace it is, and from the address
+ * that the path leads to.  Then the socket layer admits it, or not.  What takes
+ * longer (the queue pair, the REP) is left to the worker of the connection that
+ * came of it; there is no socket yet.
+ *
+ * Nothing is sent until the RTU or a first message says that the peer has had
+ * our REP; net.sdp.require_timeout says how long that may take.
+ */
+#include <linux/netdevice.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_cm.h>
+#include <linux/sdp.h>
+#include "sdp_conn.h"
+#include "sdp_ib_addr.h"
+#include "sdp_ib_passive.h"
+#include "sdp_ib_qp.h"
+#include "sdp_ring.h"
+#include "sdp_rx.h"
+#include "sdp_trace.h"
+#include "sdp_tx.h"
+
+static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
+			    const struct ib_cm_req_event_param *req)
+{
+	ib->cm_id = cm_id;
+	ib->port_num = req->port;
+	ib->peer_qpn = req->remote_qpn;
+	/* As the CM gives them: theirs to start is ours to answer by now. */
+	ib->responder_resources = min(req->responder_resources,
+				      ib->dev->max_rd_atom);
+	ib->initiator_depth = min(req->initiator_depth, ib->dev->max_rd_atom);
+}
+
+int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
+{
+	const struct ib_cm_req_event_param *req = &event->param.req_rcvd;
+	u16 port = be64_to_cpu(cm_id->service_id) & 0xffff;
+	struct sdp_addr local = { .port = htons(port) }, remote;
+	struct ib_device *device = cm_id->device;
+	enum sdp_wire_verdict verdict;
+	struct sdp_wire_hello hello;
+	struct net_device *ndev;
+	struct sdp_conn *conn;
+	struct sdp_net *sn;
+	struct sdp_ib *ib;
+
+	verdict = sdp_wire_get_hello(&hello, event->private_data,
+				     SDP_LEN_HELLO);
+	trace_sdp_cm(0, sdp_wire_verdict_name(verdict), port);
+	/* Port 0 has no name: accept() would fail for who calls it. */
+	if (verdict != SDP_WIRE_OK || !hello.port) {
+		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_HELLO, 1);
+		return -EINVAL;
+	}
+	sdp_ib_ip_from_wire(hello.dst_ip, hello.ipv, &local.ip);
+	sdp_ib_ip_from_wire(hello.src_ip, hello.ipv, &remote.ip);
+	remote.port = htons(hello.port);
+	ndev = sdp_ib_netdev(req, device, &local.ip);
+	if (!ndev) {
+		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_PATH, 1);
+		return -EINVAL;
+	}
+	sn = sdp_net(dev_net(ndev));
+	if (!sdp_ib_path_matches(req, device, ndev, &local.ip, &remote.ip)) {
+		sdp_count(sn, SDP_CNT_REJECT_PATH, 1);
+		dev_put(ndev);
+		return -EINVAL;
+	}
+	conn = sdp_ib_hooks.upper->spawn(sdp_ib_hooks.xp, dev_net(ndev),
+					 ndev->ifindex, &local, &remote);
+	dev_put(ndev);
+	if (IS_ERR(conn)) {
+		trace_sdp_cm(0, "refused", PTR_ERR(conn));
+		/* As the CM says it where nobody listens at all; without this
+		 * the peer would take it for a lack of room, and try again.
+		 */
+		if (PTR_ERR(conn) == -ECONNREFUSED)
+			ib_send_cm_rej(cm_id, IB_CM_REJ_INVALID_SERVICE_ID,
+				       NULL, 0, NULL, 0);
+		return PTR_ERR(conn);
+	}
+	ib = sdp_ib_alloc(conn);
+	if (!ib || sdp_ib_enlist(ib, device)) {
+		sdp_conn_refuse(conn, ENOMEM, SDP_REASON_LIMIT);
+		sdp_conn_put(conn);
+		return -ENODEV;
+	}
+	ib->peer = hello;
+	/* Who asks says so: it has less than it would like us to have. */
+	sdp_ring_begin(conn, hello.des_rcvsz > hello.rcvsz);
+	sdp_ib_keep_req(ib, cm_id, req);
+	cm_id->context = ib;
+	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;
+	sdp_conn_event(conn, SDP_EV_ACCEPT);
+	sdp_ib_queue(ib, SDP_IB_BUILD);
+	return 0;
+}
+
+static int sdp_ib_try_build(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+	struct sdp_wire_hello ack = {
+		.version	= SDP_WIRE_VERSION,
+		.max_adverts	= SDP_IB_MAX_ADVERTS,
+		.rcvsz		= conn->rcv_size,
+	};
+	u8 data[SDP_LEN_HELLO_ACK];
+	struct ib_cm_rep_param rep = {
+		.private_data	= data,
+		.private_data_len = sizeof(data),
+		.responder_resources = ib->responder_resources,
+		.initiator_depth = ib->initiator_depth,
+		.flow_control	= 1,
+		.rnr_retry_count = SDP_IB_RNR_RETRY,
+	};
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
+	int bufs, mask, err;
+	u16 pkey;
+
+	/* The CM knows the P_Key index; find_cached_pkey wants the key. */
+	err = ib_cm_init_qp_attr(ib->cm_id, &attr, &mask);
+	if (err)
+		return err;
+	err = ib_get_cached_pkey(ib->dev->ib, ib->port_num, attr.pkey_index,
+				 &pkey);
+	if (err)
+		return err;
+	bufs = sdp_ib_build_qp(ib, pkey);
+	if (bufs < 0)
+		return bufs;
+	sdp_ib_limits(ib, bufs);
+	err = sdp_ib_modify(ib, IB_QPS_RTR);
+	if (err)
+		return err;
+	ack.bufs = bufs;
+	ack.cap = sdp_ib_caps(ib);
+	sdp_wire_put_hello_ack(data, &ack);
+	rep.qp_num = ib->qp.qp->qp_num;
+	rep.starting_psn = ib->psn;
+	trace_sdp_cm(conn->id, "send REP", bufs);
+	err = ib_send_cm_rep(ib->cm_id, &rep);
+	if (err)
+		return err;
+	err = sdp_ib_modify(ib, IB_QPS_RTS);
+	if (err)
+		return err;
+	sdp_count(conn->sn, SDP_CNT_ACCEPT, 1);
+	set_bit(SDP_CONN_OPEN, &conn->flags);
+	sdp_rx_poll(conn);
+	return 0;
+}
+
+void sdp_ib_build(struct sdp_ib *ib)
+{
+	unsigned int limit = READ_ONCE(ib->conn->sn->require_timeout);
+	int err;
+
+	if (sdp_conn_state(ib->conn) != SDP_SYN_RECV)
+		return;
+	err = sdp_ib_try_build(ib);
+	if (err) {
+		sdp_count(ib->conn->sn, SDP_CNT_REJECT_LIMIT, 1);
+		/* Destroying the CM id rejects. */
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+		return;
+	}
+	/* How long the CM repeats the REP is the peer's word, in its REQ; a
+	 * peer that does not exist would hold its place for hours.
+	 */
+	if (sdp_conn_state(ib->conn) == SDP_SYN_RECV)
+		queue_delayed_work(sdp_ib_wq, &ib->timeout,
+				   msecs_to_jiffies(limit));
+}
+
+/* The first message came, or the RTU: whichever is first (1.5). */
+void sdp_ib_established(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	/* Says no more than the RTU would; fails when that was faster. */
+	ib_cm_notify(ib->cm_id, IB_EVENT_COMM_EST);
+	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
+	cancel_delayed_work(&ib->timeout);
+}
+
+void sdp_ib_rtu(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	if (sdp_conn_state(conn) != SDP_SYN_RECV ||
+	    !test_bit(SDP_CONN_OPEN, &conn->flags))
+		return;
+	sdp_ib_established(conn);
+	sdp_tx_run(conn);
+	sdp_rx_poll(conn);
+}
+
+int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
+{
+	const struct ib_cm_sidr_req_event_param *req =
+		&event->param.sidr_req_rcvd;
+	struct ib_cm_sidr_rep_param rep = { .status = IB_SIDR_SUCCESS };
+	struct net *net = &init_net;
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	if (rdma_protocol_roce(cm_id->device, req->port)) {
+		ndev = rdma_read_gid_attr_ndev_rcu(req->sgid_attr);
+		if (!IS_ERR_OR_NULL(ndev))
+			net = dev_net(ndev);
+	}
+	if (!READ_ONCE(sdp_net(net)->enable))
+		rep.status = IB_SIDR_REJECT;
+	rcu_read_unlock();
+	trace_sdp_cm(0, "SIDR REQ", be64_to_cpu(cm_id->service_id) & 0xffff);
+	ib_send_cm_sidr_rep(cm_id, &rep);
+	return -ECANCELED;	/* the CM destroys the id; there is no more */
+}

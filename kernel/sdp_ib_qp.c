@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What both sides of a connection over verbs need: its queue pair, its place
+ * in the device's list, and the way to its worker.
+ *
+ * The queue pair is in INIT, with receives posted, before a hello goes out: the
+ * hello says how many there are.  It gets to RTR and RTS when the peer's hello is
+ * there too.  The active side does both on the REP, and says RTU then.  The
+ * passive side is in RTR before it sends the REP, since the peer may send as soon
+ * as it has that, and goes to RTS behind it.
+ *
+ * The worker, the callback of ib_cm and the table are in sdp_ib.c, the highest
+ * file of the transport.  What those below need of it is in sdp_ib_hooks.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+#include "sdp_conn.h"
+#include "sdp_ib_qp.h"
+#include "sdp_rx.h"
+#include "sdp_size.h"
+#include "sdp_trace.h"
+
+enum {
+	/* A peer that is slow by its own word may have 4 times as long. */
+	SDP_IB_ACK_SLACK	= 2,
+	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
+};
+
+struct sdp_ib_hooks sdp_ib_hooks;
+struct workqueue_struct *sdp_ib_wq;
+
+void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
+{
+	set_bit(what, &ib->todo);
+	sdp_conn_get(ib->conn);
+	if (!queue_work(sdp_ib_wq, &ib->work))
+		sdp_conn_put(ib->conn);
+}
+
+void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason)
+{
+	ib->err = err;
+	ib->reason = reason;
+	sdp_ib_queue(ib, SDP_IB_REFUSED);
+}
+
+static void sdp_ib_timeout(struct work_struct *work)
+{
+	struct sdp_ib *ib = container_of(to_delayed_work(work), struct sdp_ib,
+					 timeout);
+
+	sdp_ib_queue(ib, SDP_IB_TIMEOUT);
+}
+
+/* Queue pair */
+
+static void sdp_ib_recv_event(void *ctx)
+{
+	struct sdp_ib *ib = ctx;
+
+	sdp_conn_kick(ib->conn, SDP_CONN_FIRED_RECV);
+}
+
+static void sdp_ib_send_event(void *ctx)
+{
+	struct sdp_ib *ib = ctx;
+
+	sdp_conn_kick(ib->conn, SDP_CONN_FIRED_SEND);
+}
+
+static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
+{
+	struct sdp_ib *ib = ctx;
+
+	trace_sdp_cm(ib->conn->id, ib_event_msg(event->event), event->event);
+	if (event->event == IB_EVENT_COMM_EST)
+		sdp_ib_queue(ib, SDP_IB_RTU);
+}
+
+u8 sdp_ib_ack_timeout(const struct sdp_conn *conn)
+{
+	unsigned int ms = READ_ONCE(conn->sn->ack_timeout);
+
+	return ms > 1 ? ilog2(ms - 1) + 9 : 8;
+}
+
+int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+	int mask, err;
+
+	err = ib_cm_init_qp_attr(ib->cm_id, &attr, &mask);
+	if (err)
+		return err;
+	if (state == IB_QPS_RTR) {
+		/* The CM of the passive side does not know it yet. */
+		attr.rq_psn = ib->psn;
+		attr.min_rnr_timer = SDP_IB_RNR_TIMER;
+		/* The peer may have asked for more than the device has. */
+		attr.max_dest_rd_atomic = min(attr.max_dest_rd_atomic,
+					      ib->dev->max_rd_atom);
+		ib->conn->tx.may_lend = attr.max_dest_rd_atomic && ib->lends;
+		ib->conn->tx.span_max = sdp_mr_bytes(&ib->dev->mrs);
+	} else if (state == IB_QPS_RTS) {
+		u8 ack = sdp_ib_ack_timeout(ib->conn);
+
+		ib->conn->tx.may_read = attr.max_rd_atomic;
+		/* The passive side has them from the peer's REQ, which must
+		 * not make us wait for ever (0 does) or for hours.
+		 */
+		attr.retry_cnt = READ_ONCE(ib->conn->sn->ack_retries);
+		attr.timeout = clamp_t(u8, attr.timeout, ack,
+				       ack + SDP_IB_ACK_SLACK);
+	}
+	return ib_modify_qp(ib->qp.qp, &attr, mask);
+}
+
+struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
+{
+	struct sdp_ib *ib = kzalloc_obj(*ib, GFP_KERNEL);
+
+	if (!ib)
+		return NULL;
+	ib->conn = conn;
+	INIT_WORK(&ib->work, sdp_ib_hooks.work);
+	INIT_DELAYED_WORK(&ib->timeout, sdp_ib_timeout);
+	INIT_LIST_HEAD(&ib->dev_node);
+	conn->xp_priv = ib;
+	return ib;
+}
+
+/* The CM id of the active side knows port and P_Key only once the REQ is on
+ * its way, but receives must be posted before: so both sides say it by hand.
+ */
+int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
+{
+	const struct sdp_qp_init init = {
+		.recv_event	= sdp_ib_recv_event,
+		.send_event	= sdp_ib_send_event,
+		.qp_event	= sdp_ib_qp_event,
+		.ctx		= ib,
+	};
+	struct ib_qp_attr attr = {
+		.qp_state	= IB_QPS_INIT,
+		.port_num	= ib->port_num,
+		.qp_access_flags = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	err = sdp_qp_create(&ib->qp, ib->dev, &init);
+	if (err)
+		return err;
+	ib->conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
+	ib->conn->tx.reg_alone = ib->dev->reg_alone;
+	ib->psn = get_random_u32() & 0xffffff;
+	err = ib_find_cached_pkey(ib->dev->ib, ib->port_num, pkey,
+				  &attr.pkey_index);
+	if (err)
+		return err;
+	err = ib_modify_qp(ib->qp.qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	if (err)
+		return err;
+	return sdp_rx_start(ib->conn, ib->qp.rq_size);
+}
+
+u8 sdp_ib_caps(const struct sdp_ib *ib)
+{
+	bool can = ib->dev->mrs.pages &&
+		   READ_ONCE(ib->conn->sn->zcopy_invalidate);
+
+	return can ? SDP_CAP_INVALIDATE : 0;
+}
+
+void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
+{
+	const struct sdp_wire_hello *peer = &ib->peer;
+	struct sdp_conn *conn = ib->conn;
+
+	spin_lock_bh(&conn->tx.lock);
+	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
+	sdp_mode_init(&conn->tx.mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
+	/* Who begins with many did not make them for us, and keeps them. */
+	conn->tx.keeps = peer->bufs > SDP_SIZE_FEW;
+	ib->lends = sdp_wire_takes_offers(peer);
+	conn->tx.may_end = peer->cap & sdp_ib_caps(ib);
+	spin_unlock_bh(&conn->tx.lock);
+	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
+}
+
+int sdp_ib_enlist(struct sdp_ib *ib, struct ib_device *device)
+{
+	bool going;
+
+	ib->dev = sdp_dev_get(device);
+	if (!ib->dev)
+		return -ENODEV;
+	spin_lock_bh(&ib->dev->lock);
+	going = ib->dev->going;
+	if (!going)
+		list_add_tail(&ib->dev_node, &ib->dev->conns);
+	spin_unlock_bh(&ib->dev->lock);
+	return going ? -ENODEV : 0;
+}
+
+void sdp_ib_unlist(struct sdp_ib *ib)
+{
+	if (!ib->dev)
+		return;
+	spin_lock_bh(&ib->dev->lock);
+	list_del_init(&ib->dev_node);
+	spin_unlock_bh(&ib->dev->lock);
+}
