@@ -12,6 +12,7 @@
  * The worker, the callback of ib_cm and the table are in sdp_ib.c, the highest
  * file of the transport.  What those below need of it is in sdp_ib_hooks.
  */
+#include <linux/cache.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -27,7 +28,7 @@ enum {
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
 };
 
-struct sdp_ib_hooks sdp_ib_hooks;
+struct sdp_ib_hooks sdp_ib_hooks __ro_after_init;
 struct workqueue_struct *sdp_ib_wq;
 
 void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
