@@ -15,6 +15,9 @@ order, with another's length, the head of one and the tail of another, and the
 Hello and HelloAck as well.  RoCE below stays right, so that all of it reaches
 SDP.
 
+One half is with a module that refuses what is offered, the other with one that reads
+it, from memory that is there if the SrcAvail names it rightly.
+
 After each a correct message asks whether the connection is still there, and it
 must be, or must have ended, as the protocol text says.  Model says which: a
 second reading of the text, as all states that the other side can be in (a
@@ -66,6 +69,8 @@ COUNTED = ('connect accept connect_fail fallback reject_hello reject_path reject
            'device_gone no_buffer timeouts').split()
 MASK = 0xffffffff
 COMBINED, PIPELINED, BUFFERED = 1, 2, 0
+RKEY, BASE, LENT = 0x1234, 0x7f0000001000, pattern(70000, 6)    # what is offered
+READS = 500000          # conversations from this number on are with one that reads
 
 
 def is_experimental(mid):
@@ -101,23 +106,52 @@ def hello_ack_refused(raw):
             raw[16] >> 4 != 2 or rcvsz < 64)
 
 
+class Memory(dict):
+    """What may be read of us, for a whole conversation: a key that the other side ends
+    is there for the next advert that names it."""
+
+    def pop(self, key, default=None):
+        return self.get(key, default)
+
+
+class Advert:
+    """A SrcAvail that is not answered; its bytes as they are told to be read."""
+
+    def __init__(self, m):
+        self.mseq, self.ack, self.rkey = m.mseq, m.ack, m.rkey
+        self.at, self.left = m.va + len(m.payload) - BASE, m.size - len(m.payload)
+        self.bytes = bytearray()
+
+    def is_ours(self):
+        return self.rkey == RKEY and 0 <= self.at and self.at + self.left <= len(LENT)
+
+    def told(self, size):
+        check(0 < size <= self.left, f'{size} bytes told of {self.left}')
+        self.bytes += LENT[self.at:self.at + size]
+        self.at += size
+        self.left -= size
+
+
 class Model:
     """The half of a connection that we send to.
 
     states: what may be so: (mode, an advert is unanswered, DisConn was heard).
     ends: how it may have ended instead.  A message changes both; what is
-    observed then narrows them.
+    observed then narrows them.  reads: what is offered is read, not refused.
     """
 
-    def __init__(self):
+    def __init__(self, reads):
+        self.reads = reads
         self.states = {(COMBINED, False, False)}
         self.ends = set()
         self.mseq = 0           # of the last message
         self.acked = 0          # newest MSeqAck said
         self.credits = BUFS     # that it has at most
-        self.stream = b''       # what the reader must see
-        self.owed = None        # the last SrcAvail that wants a SendSm,
-        self.dropped = False    # or wanted one that may be under way all the same
+        self.stream = []        # what the reader must see
+        self.held = []          # adverts that want an answer,
+        self.dropped = []       # or wanted one that may be under way all the same,
+        self.dropped_by = 0     # until this message is acknowledged
+        self.cancelled = False  # what is held is to be read no further
         self.refused = None     # MSeq of the newest SendSm heard
         self.had_fin = False    # DisConn may have been heard
 
@@ -126,7 +160,7 @@ class Model:
         if not self.states:
             return None                 # nothing after an error counts
         # It may have answered meanwhile, if it had the credits (3.2).
-        if self.owed and self.credits >= 2:
+        if self.held and self.credits >= 2:
             self.states |= {(mode, False, fin) for mode, _, fin in self.states}
         if len(raw) > wire.RCVSZ:
             return self.over('lost')
@@ -151,6 +185,10 @@ class Model:
                     self.ends.add(state)
                 else:
                     after.add(state)
+        if self.reads and self.held:
+            # Of what is being read nothing may be known (4.2, 4.6).
+            if m.mid == sdp.SRC_AVAIL and self.cancelled or m.mid == sdp.MODE_CHANGE:
+                self.ends.add('proto')
         self.states = after
         if not after:
             return None
@@ -158,20 +196,30 @@ class Model:
         self.credits = m.bufs - max(known - ahead, 0)
         self.had_fin |= any(fin for _, _, fin in after)
         if m.mid in (sdp.DATA, sdp.SRC_AVAIL):
-            self.stream += m.payload
+            self.stream.append(m.payload)
         if m.mid == sdp.SRC_AVAIL and not len(m.payload) == m.size > 0 and \
                 not (all(crossed) and all(s[0] == PIPELINED for s in after)):
-            self.owed = m
-        if m.mid == sdp.MODE_CHANGE and self.owed and all(s[0] == COMBINED for s in after):
-            self.owed, self.dropped = None, True        # 4.2: nobody need answer it
+            self.held.append(Advert(m))
+            self.stream.append(self.held[-1].bytes)
+            self.lose()
+        if m.mid == sdp.SRC_AVAIL_CANCEL:
+            self.cancelled = bool(self.held)
+        if m.mid == sdp.MODE_CHANGE and self.held and all(s[0] == COMBINED for s in after):
+            self.dropped += self.held           # 4.2: nobody need answer it
+            self.held, self.dropped_by = [], m.mseq
         return None
+
+    def lose(self):
+        """What is not there is not read: the device ends that connection."""
+        if self.reads and not all(a.is_ours() for a in self.held):
+            self.ends.add('lost')
 
     def crossed(self, m):
         """Whether a pipelined SrcAvail crossed a SendSm, which ends it at its source
         (4.3); or both, where one may be under way."""
         if m.mid != sdp.SRC_AVAIL:
             return [False]
-        if self.owed or self.dropped:
+        if self.held or self.dropped:
             return [False, True]
         return [self.refused is not None and signed(m.ack - self.refused) < 0]
 
@@ -214,13 +262,33 @@ class Model:
             return mode, advert, fin
         return 'proto'
 
+    def answered(self):
+        if not self.held:
+            self.cancelled = False
+            self.states = {(mode, False, fin) for mode, _, fin in self.states}
+
     def hear_sendsm(self, m):
         """It refuses what it acknowledges; what crossed it, it has ended too."""
         self.refused = m.mseq
-        if self.owed and (signed(m.ack - self.owed.mseq) >= 0 or
-                          signed(self.owed.ack - m.mseq) < 0):
-            self.owed = None
-            self.states = {(mode, False, fin) for mode, _, fin in self.states}
+        self.held = [a for a in self.held
+                     if signed(m.ack - a.mseq) < 0 and signed(a.ack - m.mseq) >= 0]
+        self.answered()
+
+    def hear_read(self, m):
+        """So much of the oldest has been read (4.3)."""
+        if self.dropped and signed(m.ack - self.dropped_by) >= 0:
+            self.dropped = []
+        advert = next((a for a in self.dropped + self.held if a.left), None)
+        check(advert and self.reads, f'{m}, and nothing is offered')
+        advert.told(m.size)
+        self.held = [a for a in self.held if a.left]
+        self.answered()
+
+    def settled(self):
+        """All that was said is acknowledged, and what was said before that, heard."""
+        self.dropped = []
+        self.ends.clear()
+        self.lose()
 
     def fin(self):
         return bool(self.states) and all(s[2] for s in self.states)
@@ -232,7 +300,7 @@ def recordings():
     """What a correct peer says, one list of messages for each conversation."""
     data = pattern(5000, 3)
     big = pattern(wire.RCVSZ - 16, 4)
-    avail = {'rkey': 0x1234, 'va': 0x7f0000001000}
+    avail = {'rkey': RKEY, 'va': BASE}
 
     def plain(say):
         for size in 1, 5, 100, 1460, 4096:
@@ -391,7 +459,7 @@ class Talk:
         self.run, self.index, self.record = run, index, record
         self.r = random.Random(f'{run.seed}.{index}')
         self.mutations, self.told, self.said = 0, [], []
-        self.model = Model()
+        self.model = Model(run.reads)
         self.echo, self.their_fin, self.their_abort = b'', False, False
         self.conn, self.over, self.told_heard = None, None, 0
         self.port = 20000 + index % 40000
@@ -424,6 +492,8 @@ class Talk:
             self.echo += m.payload
             if m.mid == sdp.SEND_SM:
                 self.model.hear_sendsm(m)
+            elif m.mid == sdp.RDMA_RD_COMPL:
+                self.model.hear_read(m)
             self.their_fin |= m.mid == sdp.DISCONN
             self.their_abort |= m.mid == sdp.ABORT_CONN
         if self.has_mad(sdp.DREQ):
@@ -454,6 +524,11 @@ class Talk:
             return self.over or condition()
         return look
 
+    def fresh(self, mtu):
+        conn = wire.Conn(self.peer, self.host, mtu)
+        conn.qp.memory = Memory({RKEY: (BASE, LENT)})
+        return conn
+
     # ---- the Hello ----
 
     def bend_private(self, raw):
@@ -471,7 +546,7 @@ class Talk:
         run = self.run
         raw = self.bend_private(self.peer.hello(self.host, port=self.port).pack())
         refused = hello_refused(raw, self.peer.address, self.host)
-        c = self.conn = wire.Conn(self.peer, self.host, 4096)
+        c = self.conn = self.fresh(4096)
         c.hello_rcvsz = struct.unpack_from('>I', raw, 24)[0]
         self.peer.port.send_mad(self.host, sdp.REQ, roce.req(
             c.id, c.qp.qpn, c.qp.expect_psn, self.peer.address, self.host, wire.SERVICE + PORT,
@@ -504,7 +579,7 @@ class Talk:
                     return m
             return None
         mad = yield 'REQ', request
-        c = self.conn = wire.Conn(self.peer, self.host, mad.mtu)
+        c = self.conn = self.fresh(mad.mtu)
         c.their_id, c.hello_rcvsz = mad.local_id, wire.RCVSZ
         hello = sdp.read_message(mad.private, True)
         check(not hello_refused(hello.pack(), self.host, self.peer.address),
@@ -596,15 +671,14 @@ class Talk:
         if self.over:
             return
         check(self.model.states, f'it goes on, and should have ended: {self.model.ends}')
-        self.model.ends.clear()
+        self.model.settled()
         yield ('the rest', self.pumped(
-            lambda: not self.model.owed and len(self.echo) >= len(self.expected()) and
+            lambda: not self.model.held and len(self.echo) >= len(self.expected()) and
             (self.their_fin or not self.model.fin())))
         check(self.over or self.echo == self.expected(), 'other bytes came back')
-        self.model.dropped = False      # all is answered that will be
 
     def expected(self):
-        return (b'' if self.active else GREETING) + self.model.stream
+        return (b'' if self.active else GREETING) + b''.join(self.model.stream)
 
     def conversation(self):
         run, r = self.run, self.r
@@ -676,10 +750,9 @@ class Run:
         # small ones is a matter of wire.py.
         was = self.remote.sysctl('rcvbuf_start', 16384)
         atexit.register(self.remote.sysctl, 'rcvbuf_start', int(was))
-        # What is offered is refused: the recorded conversations, and the model
-        # of what a mutation of them means, know no RDMA reads.
         thresh = self.remote.sysctl('zcopy_thresh', 0)
         atexit.register(self.remote.sysctl, 'zcopy_thresh', int(thresh))
+        self.reads = False
         self.remote.start(OTHER)
         self.changed = threading.Condition(threading.RLock())
         self.peers = [wire.Peer(address, self.changed) for address in PEER]
@@ -730,6 +803,11 @@ class Run:
             port = talk.peer.port
             with self.changed:
                 port.mads = [m for m in port.mads if m.remote_id != conn.id]
+
+    def set_reads(self, reads):
+        """Whether what is offered from now on is read, or refused."""
+        self.remote.sysctl('zcopy_thresh', 65536 if reads else 0)
+        self.reads = reads
 
     # ---- counting ----
 
@@ -789,7 +867,10 @@ class Run:
         self.until('the module lets go of its connections', lambda: not self.left())
         now = self.remote.counters()
         moved = {k: now[k] - self.counters[k] for k in COUNTED}
+        read = now['rdma_reads'] - self.counters['rdma_reads']
         self.counters = now
+        check(not read if not self.reads else read or len(self.ends) < 100,
+              f'{read} RDMA reads')
         odd = {k: moved[k] - self.expect[k] for k in COUNTED if moved[k] != self.expect[k]}
         # Where the end was to be of one kind or another, either is right.
         if self.unsure:
@@ -899,8 +980,8 @@ def main():
     run.scripts = [s for s in run.scripts if s]
     run.all_messages = [m for s in run.scripts for m in s]
     run.one_of_each = list({m[0]: m for m in run.all_messages}.values())
-    run.index = 100
     if only is not None:
+        run.set_reads(int(only) >= READS)
         talk = Talk(run, int(only))
 
         def one():
@@ -908,11 +989,13 @@ def main():
             run.more = False
         run.stretch(f'conversation {only}', one())
         print(''.join(f'# {line}\n' for line in talk.told), end='')
-    elif not run.failed:
-        for goal in list(range(STRETCH, count, STRETCH)) + [count]:
-            run.stretch(f'up to {goal}', mutated(goal))
-            if run.failed:
-                break
+    else:
+        for reads in False, True:
+            run.set_reads(reads)
+            run.index, end = 100 + READS * reads, count if reads else count // 2
+            while run.mutations < end and not run.failed:
+                goal = min(run.mutations + STRETCH, end)
+                run.stretch(f'{"reads" if reads else "refuses"}, up to {goal}', mutated(goal))
         print('# ' + ', '.join(f'{k}: {v}' for k, v in sorted(run.kinds.items())))
     print(f'1..{run.results}')
     print(f'# Totals: pass:{run.results - run.failed} fail:{run.failed} skip:0')
