@@ -40,19 +40,26 @@ static void sdp_child_enqueue(struct sdp_sk *ssk, struct sdp_conn *conn)
 	list_add(&conn->accept_node, &before->accept_node);
 }
 
+/* Established: accept() may have it, whatever becomes of it. */
+static void sdp_child_ready(struct sdp_conn *conn, struct sdp_sk *ssk)
+{
+	lockdep_assert_held(&ssk->lock);
+	if (conn->acceptable || list_empty(&conn->accept_node))
+		return;
+	conn->acceptable = true;
+	sdp_child_enqueue(ssk, conn);
+	ssk->acceptable++;
+	if (ssk->sk && !ssk->closed)
+		ssk->sk->sk_data_ready(ssk->sk);
+}
+
 static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
 
 	spin_lock_bh(&ssk->lock);
-	if (sdp_conn_state(conn) >= SDP_ESTABLISHED && !conn->acceptable &&
-	    !list_empty(&conn->accept_node)) {
-		conn->acceptable = true;
-		sdp_child_enqueue(ssk, conn);
-		ssk->acceptable++;
-		if (ssk->sk && !ssk->closed)
-			ssk->sk->sk_data_ready(ssk->sk);
-	}
+	if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
+		sdp_child_ready(conn, ssk);
 	spin_unlock_bh(&ssk->lock);
 }
 
@@ -63,7 +70,9 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 	bool mine = false;
 
 	spin_lock_bh(&ssk->lock);
-	/* An established one stays, for accept() to hand it out with its error. */
+	/* As TCP's, with its error; who established it may not have told yet. */
+	if (test_bit(SDP_CONN_WAS_UP, &conn->flags))
+		sdp_child_ready(conn, ssk);
 	if (!conn->acceptable && !list_empty(&conn->accept_node)) {
 		list_del_init(&conn->accept_node);
 		ssk->qlen--;
