@@ -752,7 +752,7 @@ class Run:
         atexit.register(self.remote.sysctl, 'rcvbuf_start', int(was))
         thresh = self.remote.sysctl('zcopy_thresh', 0)
         atexit.register(self.remote.sysctl, 'zcopy_thresh', int(thresh))
-        self.reads = False
+        self.reads, self.repeated = False, 0
         self.remote.start(OTHER)
         self.changed = threading.Condition(threading.RLock())
         self.peers = [wire.Peer(address, self.changed) for address in PEER]
@@ -872,6 +872,12 @@ class Run:
         check(not read if not self.reads else read or len(self.ends) < 100,
               f'{read} RDMA reads')
         odd = {k: moved[k] - self.expect[k] for k in COUNTED if moved[k] != self.expect[k]}
+        # Who waits long for an answer says his REQ again, and is refused again.
+        again = sum(p.port.repeated for p in self.peers) - self.repeated
+        self.repeated += again
+        for k in 'reject_hello', 'reject_path':
+            if 0 < odd.get(k, 0) <= again:
+                again -= odd.pop(k)
         # Where the end was to be of one kind or another, either is right.
         if self.unsure:
             proto, reset = odd.pop('proto_errors', 0), odd.pop('resets', 0)

@@ -70,6 +70,7 @@ class Port:
         self._mad_psn = 0
         self._answers = {}              # (peer, its id, attribute) -> our last MAD
         self._known = {}                # our id -> MAD to repeat, when, how often
+        self.repeated = 0               # how many were
         threading.Thread(target=self._run, daemon=True).start()
 
     def fresh(self):
@@ -179,6 +180,7 @@ class Port:
         for ours, item in list(self._known.items()):
             if now >= item[2]:
                 self._emit(item[0], item[1])
+                self.repeated += 1
                 item[2], item[3] = now + REPEAT, item[3] - 1
                 if not item[3]:
                     del self._known[ours]
