@@ -297,6 +297,10 @@ struct sdp_conn {
 		u16 target;		/* buffers to have */
 		u16 rq_size;		/* places in the receive queue */
 		u32 max_bytes;		/* that buffers may take */
+		u32 wanted;		/* bytes waited for, unread; set by users */
+		bool full;		/* no room for more buffers, or no memory:
+					 * the latter is set without the lock
+					 */
 		bool low;		/* the peer has used most; set under tx.lock */
 		u8 lows;		/* how often in a row, under tx.lock */
 		unsigned long low_at;	/* jiffies of the last */

@@ -272,7 +272,6 @@ static void sdp_connect_set_to(const struct sock *sk,
 		.ifindex	= READ_ONCE(sk->sk_bound_dev_if),
 		.mark		= READ_ONCE(sk->sk_mark),
 		.tos		= READ_ONCE(inet_sk(sk)->tos),
-		.local.port	= inet_sk(sk)->inet_sport,
 	};
 	if (addr->sa_family == AF_INET) {
 		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &to->remote.ip);
@@ -317,14 +316,19 @@ static struct sdp_conn *sdp_connect_alloc(const struct sock *sk,
 	return conn;
 }
 
-static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk)
+/* The port that our Hello names.  TCP, if it comes to that, chooses one for
+ * itself: it may share one where the other end is another.
+ */
+static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk,
+			    struct sdp_connect_to *to)
 {
-	if (inet_sk(sk)->inet_num)
-		return 0;
-	if (sk->sk_prot->get_port(sk, 0))
-		return -EADDRNOTAVAIL;
-	inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
-	ssk->port_ours = true;
+	if (!inet_sk(sk)->inet_num) {
+		if (sk->sk_prot->get_port(sk, 0))
+			return -EADDRNOTAVAIL;
+		inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
+		ssk->port_ours = true;
+	}
+	to->local.port = inet_sk(sk)->inet_sport;
 	return 0;
 }
 
@@ -465,6 +469,11 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 		sdp_connect_failed(sk, sock, ssk, ENETUNREACH, reason);
 		return;
 	}
+	err = sdp_connect_port(sk, ssk, &to);
+	if (err) {
+		sdp_connect_failed(sk, sock, ssk, -err, SDP_REASON_LIMIT);
+		return;
+	}
 	conn = sdp_connect_alloc(sk, &to, tcp ? READ_ONCE(sn->connect_timeout) :
 						READ_ONCE(sn->require_timeout));
 	if (IS_ERR(conn)) {
@@ -492,9 +501,6 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 		if (err)
 			return err;
 	}
-	err = sdp_connect_port(sk, ssk);
-	if (err)
-		return err;
 	/* As tcp_connect() does: what is left of another life, perhaps. */
 	WRITE_ONCE(sk->sk_err, 0);
 	sdp_connect_try(sk, sock, ssk, (struct sockaddr *)uaddr, len);

@@ -62,6 +62,11 @@ static u32 sdp_fetch_limit(const struct sdp_conn *conn)
 	return max_t(u32, min(most, READ_ONCE(conn->rx.max_bytes)), PAGE_SIZE);
 }
 
+bool sdp_fetch_is_full(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->rx.fetched) >= sdp_fetch_limit(conn);
+}
+
 /*
  * Is there a reader who would rather take it, and perhaps will?  He will if he is
  * in a call; or else not, if he was given the time.

@@ -41,6 +41,15 @@ static inline bool sdp_fetch_is_due(const struct sdp_conn *conn)
 }
 
 /**
+ * sdp_fetch_is_full() - does what is offered wait for something to be read?
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if as much was fetched as may lie unread.
+ */
+bool sdp_fetch_is_full(const struct sdp_conn *conn);
+
+/**
  * sdp_fetch_is_behind() - does the peer have bytes for us that we have not?
  * @conn: the connection
  *

@@ -224,9 +224,9 @@ void sdp_src_fin(struct sdp_src *src)
 static void src_withdraw(struct sdp_src *src, struct sdp_half_told *told)
 {
 	src->cancel = false;
-	src->ended = true;
 	if (!src->out.n)
 		return;
+	src->ended = true;
 	clear(&src->out);
 	told->news |= SDP_HALF_WITHDRAWN;
 }

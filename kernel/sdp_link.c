@@ -20,6 +20,15 @@ u32 sdp_link_readable(const struct sock *sk, struct sdp_conn *conn)
 	return sdp_urg_readable(conn, sock_flag(sk, SOCK_URGINLINE));
 }
 
+bool sdp_link_is_readable(const struct sock *sk, struct sdp_conn *conn)
+{
+	u32 there = sdp_link_readable(sk, conn);
+
+	return there >= sock_rcvlowat(sk, 0, INT_MAX) ||
+	       unlikely(there && (sdp_ring_is_full(conn) ||
+				  sdp_fetch_is_full(conn)));
+}
+
 static void sdp_link_data_ready(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
@@ -28,7 +37,7 @@ static void sdp_link_data_ready(struct sdp_conn *conn, void *upper)
 	spin_lock_bh(&ssk->lock);
 	sk = ssk->sk;
 	if (sk && !ssk->closed && ssk->mode == SDP_SK_CONNECTED &&
-	    sdp_link_readable(sk, conn) >= sock_rcvlowat(sk, 0, INT_MAX))
+	    sdp_link_is_readable(sk, conn))
 		sk->sk_data_ready(sk);
 	spin_unlock_bh(&ssk->lock);
 }
@@ -146,6 +155,7 @@ void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
 		snd = READ_ONCE(conn->sn->sndbuf_bytes);
 	WRITE_ONCE(conn->tx.limit, snd);
 	sdp_ring_set_max(conn, rcv);
+	sdp_ring_set_wanted(conn, READ_ONCE(sk->sk_rcvlowat));
 	sdp_link_sync_alive(sk, conn);
 }
 

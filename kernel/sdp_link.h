@@ -103,6 +103,18 @@ struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk);
 u32 sdp_link_readable(const struct sock *sk, struct sdp_conn *conn);
 
 /**
+ * sdp_link_is_readable() - is there as much as poll() is to tell of?
+ * @sk: its socket; SO_RCVLOWAT counts
+ * @conn: the connection
+ *
+ * Or as much as there will be, as with TCP: the peer can send no more.
+ *
+ * Context: process or softirq.
+ * Return: true if so.
+ */
+bool sdp_link_is_readable(const struct sock *sk, struct sdp_conn *conn);
+
+/**
  * sdp_link_delay() - what small writes may wait for
  * @sk: locked; its TCP_NODELAY and TCP_CORK count
  * @flags: of the call that sends; MSG_MORE counts
@@ -153,7 +165,8 @@ static inline bool sdp_link_cannot_send(const struct sock *sk,
 }
 
 /**
- * sdp_link_sync_limits() - what the user has set by SO_SNDBUF and SO_RCVBUF
+ * sdp_link_sync_limits() - what the user has set by SO_SNDBUF and SO_RCVBUF, and
+ * by SO_RCVLOWAT
  * @sk: locked
  * @conn: the connection
  *
@@ -162,7 +175,8 @@ static inline bool sdp_link_cannot_send(const struct sock *sk,
 static inline void sdp_link_sync_limits(const struct sock *sk,
 					struct sdp_conn *conn)
 {
-	if (unlikely(sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK)))
+	if (unlikely(sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK) ||
+		     READ_ONCE(sk->sk_rcvlowat) != READ_ONCE(conn->rx.wanted)))
 		sdp_link_set_limits(sk, conn);
 }
 

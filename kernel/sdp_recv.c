@@ -15,6 +15,7 @@
 #include "sdp_bcopy.h"
 #include "sdp_link.h"
 #include "sdp_recv.h"
+#include "sdp_ring.h"
 #include "sdp_rx.h"
 #include "sdp_take.h"
 #include "sdp_tx.h"
@@ -285,6 +286,8 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	else if (flags & MSG_TRUNC)
 		r.how |= SDP_BCOPY_DISCARD;
 	sdp_link_sync_limits(sk, conn);
+	if (unlikely(flags & MSG_PEEK && r.target > READ_ONCE(conn->rx.wanted)))
+		sdp_ring_set_wanted(conn, r.target);
 	r.take = sdp_take_wants(conn, &msg->msg_iter,
 				r.timeo && !r.how ? len : 0);
 	r.ask = r.take;

@@ -6,9 +6,10 @@
  * (protocol text, 3.3) and doubles when the peer has used all but a quarter of
  * what it knows of: it sends faster than we give credits back.  (What counts
  * is what it knows of, not what is posted.  With four, each told one by one,
- * three are always posted, and a peer that may use one at a time crawls.)  The
- * growth is bounded by the receive queue, by net.sdp.rcvbuf_count and by
- * SO_RCVBUF.
+ * three are always posted, and a peer that may use one at a time crawls.)  It
+ * does too when messages go again and again that tell of new buffers and carry
+ * nothing else: twice the buffers are half as many of these.  The growth is
+ * bounded by the receive queue, by net.sdp.rcvbuf_count and by SO_RCVBUF.
  *
  * The buffers are small at first, so that a connection which is idle, or has
  * little to say, takes little memory.  Nobody knows better than the peer when
@@ -54,6 +55,11 @@ void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 	WRITE_ONCE(conn->rx.max_bytes, bytes);
 }
 
+void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes)
+{
+	WRITE_ONCE(conn->rx.wanted, bytes);
+}
+
 /* Buffers that the ring may grow to in this memory, large and small ones. */
 static u16 sdp_ring_max(const struct sdp_conn *conn, u32 bytes)
 {
@@ -96,6 +102,36 @@ static void sdp_ring_free(struct sdp_conn *conn, struct list_head *bufs)
 	}
 }
 
+/* Memory of a ring whose reader does not read, as TCP's first window. */
+enum { SDP_RING_UNREAD = 128 * 1024 };
+
+/* The last two are not for data: a peer that knows of no more is stopped. */
+enum { SDP_RING_NOT_DATA = 2 };
+
+/* So often short of buffers, with no longer lull between, is busy. */
+enum { SDP_RING_BUSY = 8, SDP_RING_LULL = HZ / 10 };
+
+/* Once more, more of them would be better. */
+static void sdp_ring_short(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	if (time_after(jiffies, conn->rx.low_at + SDP_RING_LULL))
+		conn->rx.lows = 0;
+	conn->rx.low_at = jiffies;
+	if (conn->rx.lows < SDP_RING_BUSY)
+		WRITE_ONCE(conn->rx.lows, conn->rx.lows + 1);
+}
+
+/* Is a message to tell of these that carries nothing else?  One for the peer's
+ * own such messages is not meant: that is the other direction.
+ */
+static bool sdp_ring_tells_alone(const struct sdp_conn *conn)
+{
+	return list_empty(&conn->tx.queue) && conn->tx.flow.told_stale &&
+	       !conn->rx.flush && !conn->rx.shrink &&
+	       sdp_flow_owes_update(&conn->tx.flow);
+}
+
 /* From the front of the list, until one is not of the size that counts, or is
  * not taken; how many.
  */
@@ -118,6 +154,11 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 		n++;
 	}
 	sdp_flow_posted(&conn->tx.flow, n);
+	if (n && sdp_ring_tells_alone(conn)) {
+		sdp_ring_short(conn);
+		if (conn->rx.lows >= SDP_RING_BUSY)
+			WRITE_ONCE(conn->rx.low, true);
+	}
 	trace_sdp_post_recv(conn->id, n, conn->tx.flow.posted);
 	return n;
 }
@@ -217,15 +258,6 @@ void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
-/* Memory of a ring whose reader does not read, as TCP's first window. */
-enum { SDP_RING_UNREAD = 128 * 1024 };
-
-/* The last two are not for data: a peer that knows of no more is stopped. */
-enum { SDP_RING_NOT_DATA = 2 };
-
-/* So often short of buffers, with no longer lull between, is busy. */
-enum { SDP_RING_BUSY = 8, SDP_RING_LULL = HZ / 10 };
-
 void sdp_ring_used(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->tx.lock);
@@ -237,11 +269,7 @@ void sdp_ring_used(struct sdp_conn *conn)
 	if (sdp_flow_known(&conn->tx.flow) >
 	    max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA))
 		return;
-	if (time_after(jiffies, conn->rx.low_at + SDP_RING_LULL))
-		conn->rx.lows = 0;
-	conn->rx.low_at = jiffies;
-	if (conn->rx.lows < SDP_RING_BUSY)
-		WRITE_ONCE(conn->rx.lows, conn->rx.lows + 1);
+	sdp_ring_short(conn);
 	WRITE_ONCE(conn->rx.low, true);
 }
 
@@ -261,6 +289,23 @@ static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
 	       conn->rx.nbufs >= here + SDP_RING_NOT_DATA;
 }
 
+bool sdp_ring_is_full(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->rx.full) &&
+	       READ_ONCE(conn->tx.flow.posted) <= SDP_RING_NOT_DATA;
+}
+
+/* Memory of a ring that nobody reads.  What is waited for may come in messages
+ * that are as short as the first ones, though the buffers are large by now.
+ */
+static u32 sdp_ring_unread(const struct sdp_conn *conn)
+{
+	u64 wanted = READ_ONCE(conn->rx.wanted);
+
+	return min_t(u64, READ_ONCE(conn->rx.max_bytes),
+		     4 * wanted + SDP_RING_UNREAD);
+}
+
 /* How many are to be made, beside those @at_hand, or of them to go if negative;
  * @dropped have just gone.
  */
@@ -268,13 +313,12 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 			   bool reading)
 {
 	bool over = sdp_mem_is_over();
-	u32 bytes = READ_ONCE(conn->rx.max_bytes);
 	u16 max, most, target;
 	int want;
 
 	spin_lock_bh(&conn->rx.lock);
-	most = sdp_ring_max(conn, bytes);
-	max = reading ? most : sdp_ring_max(conn, min(bytes, SDP_RING_UNREAD));
+	most = sdp_ring_max(conn, READ_ONCE(conn->rx.max_bytes));
+	max = reading ? most : sdp_ring_max(conn, sdp_ring_unread(conn));
 	target = conn->rx.target;
 	/* Not while there is less than was wanted the last time; and what a
 	 * reader would let grow waits for him.
@@ -294,6 +338,8 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	conn->rx.target = max_t(u16, min(target, most),
 				SDP_WIRE_CREDITS_MIN);
 	want = conn->rx.target - conn->rx.nbufs;
+	WRITE_ONCE(conn->rx.full, want <= 0 && (conn->rx.nbufs >= max ||
+						sdp_mem_is_short()));
 	spin_unlock_bh(&conn->rx.lock);
 	if (want >= 0)
 		return want;
@@ -323,8 +369,8 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 		dropped++;
 	}
 	want = sdp_ring_wanted(conn, at_hand, dropped, reading);
-	if (want > 0)
-		sdp_ring_alloc(conn, bufs, size, want);
+	if (want > 0 && !sdp_ring_alloc(conn, bufs, size, want))
+		WRITE_ONCE(conn->rx.full, true);
 	while (want++ < 0 && !list_empty(bufs)) {
 		buf = list_first_entry(bufs, struct sdp_buf, node);
 		list_del_init(&buf->node);

@@ -108,4 +108,25 @@ static inline bool sdp_ring_is_low(const struct sdp_conn *conn)
  */
 void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes);
 
+/**
+ * sdp_ring_set_wanted() - somebody waits for so much to be there at once
+ * @conn: the connection
+ * @bytes: of the stream, that nobody reads before all of them have come
+ *
+ * The ring grows for them although nothing is read, within its maximum; what
+ * is waited for may still not fit: sdp_ring_is_full().
+ *
+ * Context: any.
+ */
+void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes);
+
+/**
+ * sdp_ring_is_full() - can nothing come before something is read?
+ * @conn: the connection
+ *
+ * Context: any; behind sdp_ring_post(), which may find room.
+ * Return: true if the peer has no buffer left that it may use for data.
+ */
+bool sdp_ring_is_full(const struct sdp_conn *conn);
+
 #endif

@@ -261,6 +261,10 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	int n;
 
 	lockdep_assert_held(&conn->rx.poll);
+	/* Since it was full somebody may wait for more than there is. */
+	if (unlikely(sdp_ring_is_low(conn)) && !conn->rx.lost &&
+	    sdp_ring_post(conn, &conn->rx.idle, false))
+		sdp_tx_run(conn);
 	do {
 		n = conn->xp->poll_recv(conn, budget);
 		if (n) {

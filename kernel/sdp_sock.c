@@ -187,7 +187,7 @@ static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
 		mask |= EPOLLHUP;
 	if (eof)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (sdp_link_readable(sk, conn) >= sock_rcvlowat(sk, 0, INT_MAX))
+	if (sdp_link_is_readable(sk, conn))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (sdp_urg_is_valid(conn))
 		mask |= EPOLLPRI;
@@ -223,6 +223,30 @@ static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
 	}
 	sdp_conn_put(conn);
 	return mask;
+}
+
+/* Whoever sleeps in poll() meanwhile is told, as by TCP, if that is enough now. */
+static int sdp_set_rcvlowat(struct sock *sk, int val)
+{
+	struct sdp_conn *conn = NULL;
+	struct sdp_sk *ssk;
+	int err;
+
+	sdp_ulp_enter();
+	err = sdp_ulp_tcp(sk)->set_rcvlowat(sk, val);
+	ssk = sdp_ulp_get(sk);
+	if (ssk)
+		conn = sdp_link_conn_get(ssk);
+	if (conn) {
+		sdp_link_set_limits(sk, conn);
+		sdp_rx_poll(conn);
+		if (sdp_link_is_readable(sk, conn))
+			sk->sk_data_ready(sk);
+		sdp_conn_put(conn);
+	}
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
 }
 
 static __poll_t sdp_poll(struct file *file, struct socket *sock,
@@ -465,6 +489,7 @@ void __init sdp_sock_fill(struct proto_ops *ops)
 	ops->getsockopt	= sdp_getsockopt;
 	ops->sendmsg	= sdp_sendmsg;
 	ops->recvmsg	= sdp_recvmsg;
+	ops->set_rcvlowat = sdp_set_rcvlowat;
 	ops->splice_read = sdp_splice_read;
 	ops->mmap	= sock_no_mmap;
 	ops->read_sock	= NULL;

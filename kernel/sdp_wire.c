@@ -47,7 +47,10 @@ static const u8 sdp_wire_kind[256] = {
 	/* Nobody knows what they carry, so any length will do. */
 	[SDP_MID_EXPERIMENTAL_FIRST ... SDP_MID_EXPERIMENTAL_LAST] =
 					  KIND_KNOWN | KIND_PAYLOAD,
-	[SDP_MID_SINK_AVAIL]		= KIND_KNOWN | KIND_PAYLOAD |
+	/* 2.3 has data of the other half in it, and 4.4 never says whether these
+	 * count in NonDiscards: refused, as they cannot be put in order.
+	 */
+	[SDP_MID_SINK_AVAIL]		= KIND_KNOWN |
 					  sizeof(struct sdp_wire_sinkah),
 	[SDP_MID_SRC_AVAIL]		= KIND_KNOWN | KIND_PAYLOAD |
 					  sizeof(struct sdp_wire_srcah),

@@ -101,6 +101,37 @@ TEST_ON(cache_refused, ON_DOOR3)
 	counted(&was, 2, 2, 0, 2);
 }
 
+/*
+ * TCP may share a port where the other end is another; SDP, which has one of its
+ * own, does not stand in its way when there are no more.
+ */
+TEST_ON(cache_needs_no_port, ON_DOOR3)
+{
+	union addr a, b, other;
+	int l = tcp_listener(&a), fresh = tcp_listener(&b);
+	unsigned long long limit = counter("fallback_limit");
+	struct counts was;
+	int i;
+
+	tcp_listener(&other);
+	remember();
+	CHECK(!by_sdp(l, &a));
+	only_ports(61000, 61003);
+	for (i = 0; i < 4; i++)
+		OK(connect_to(tcp_sock(), &other));
+	FAILS(EADDRNOTAVAIL, connect_to(tcp_sock(), &other));
+	OK(connect_to(tcp_sock(), &a));
+	close(OK(accept(l, NULL, NULL)));
+	was = counts();
+	CHECK(!by_sdp(l, &a));
+	EQ(1, counter("fallback_cached") - was.cached);
+	EQ(limit, counter("fallback_limit"));
+	/* Who would try SDP has to do without. */
+	CHECK(!by_sdp(fresh, &b));
+	EQ(limit + 1, counter("fallback_limit"));
+	FAILS(EADDRNOTAVAIL, connect_to(required(), &b));
+}
+
 TEST_ON(cache_off, ON_DOOR3)
 {
 	struct counts was = counts();

@@ -1028,6 +1028,135 @@ TEST(rcvlowat_poll_wakes)
 	recv_pattern(p.s, 5000, 5, 0);
 }
 
+/* What is waited for is let in, though nobody takes anything meanwhile. */
+TEST(rcvlowat_much)
+{
+	static const int lowats[] = { 60000, 300000, 500000 };
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(lowats); i++) {
+		int lowat = lowats[i / 2];
+		struct task t = { .run = task_send_all, .len = lowat + 9999 };
+		struct pair p;
+
+		/* Read by RDMA, and copied. */
+		sysctl("zcopy_thresh", i % 2 ? 0 : 65536);
+		pair_open(&p);
+		OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, lowat));
+		t.fd = p.c;
+		task_start(&t);
+		await(p.s, POLLIN);
+		/* SDP may say so before, when the first buffers are used up. */
+		CHECK(inq(p.s) >= (on_sdp() ? 30000 : lowat));
+		recv_pattern(p.s, t.len, 1, 0);
+		EQ(t.len, task_join(&t));
+		close(p.c);
+		close(p.s);
+	}
+}
+
+/* More than there is memory for: what is there is told of, with TCP too. */
+TEST(rcvlowat_too_much)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct task t = { .run = task_send_all, .len = 12 << 20 };
+		struct pair p;
+
+		sysctl("zcopy_thresh", i ? 0 : 65536);
+		pair_open(&p);
+		OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 10 << 20));
+		t.fd = p.c;
+		task_start(&t);
+		await(p.s, POLLIN);
+		CHECK(inq(p.s) >= 200000);
+		OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 1));
+		recv_pattern(p.s, t.len, 1, 0);
+		EQ(t.len, task_join(&t));
+		close(p.c);
+		close(p.s);
+	}
+}
+
+/* Set while everything waits already, and set back while somebody sleeps. */
+TEST(rcvlowat_much_later)
+{
+	struct task t = { .run = task_send_all, .len = 900000 };
+	struct task reader = { .run = task_poll, .events = POLLIN };
+	struct pair p;
+
+	sysctl("zcopy_thresh", 0);
+	pair_open(&p);
+	t.fd = p.c;
+	task_start(&t);
+	await(p.s, POLLIN);
+	sleep_ms(300);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 500000));
+	await(p.s, POLLIN);	/* TCP says so though there is less */
+	CHECK(inq(p.s) >= 30000);
+	recv_pattern(p.s, t.len, 1, 0);
+	EQ(t.len, task_join(&t));
+
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 5000));
+	send_pattern(p.c, 4000, 5, 0);
+	arrived(p.s, 4000);
+	reader.fd = p.s;
+	task_start(&reader);
+	wait_asleep(getpid(), reader.tid);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 4000));
+	EQ_HEX(POLLIN, task_join(&reader));
+	recv_pattern(p.s, 4000, 5, 0);
+}
+
+/*
+ * Many small messages: SDP runs out of buffers before there is so much.  What is
+ * there has to be read then, as TCP says too that is out of memory for more.
+ */
+TEST(rcvlowat_of_small)
+{
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 400000));
+	OK(set_int(p.c, SOL_TCP, TCP_NODELAY, 1));
+	OK(fcntl(p.c, F_SETFL, O_NONBLOCK));
+	for (i = 0; i < 400000; i += 2000) {
+		static char buf[2000];
+		int n;
+
+		pattern_fill(buf, sizeof(buf), 1, i);
+		n = send(p.c, buf, sizeof(buf), 0);
+		if (n < 0)
+			break;
+		if (n < (int)sizeof(buf)) {
+			i += n;
+			break;
+		}
+	}
+	await(p.s, POLLIN);
+	if (!on_sdp())
+		CHECK(inq(p.s) >= 400000);
+	recv_pattern(p.s, i, 1, 0);
+}
+
+TEST(peek_much)
+{
+	struct task t = { .run = task_send_all, .len = 65536 };
+	static char buf[60000];
+	struct pair p;
+
+	sysctl("zcopy_thresh", 0);
+	pair_open(&p);
+	t.fd = p.c;
+	task_start(&t);
+	EQ(sizeof(buf), recv(p.s, buf, sizeof(buf), MSG_PEEK | MSG_WAITALL));
+	EQ(-1, pattern_check(buf, sizeof(buf), 1, 0));
+	recv_pattern(p.s, t.len, 1, 0);
+	EQ(t.len, task_join(&t));
+}
+
 TEST(fionread)
 {
 	struct pair p;

@@ -156,7 +156,7 @@ TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
 	struct task t = { .run = task_send };
 	char *there, *page;
 	struct pair p;
-	int fd;
+	int fd, i;
 
 	sysctl("shrink_after", ktap_ms(300));
 	pair_open(&p);
@@ -177,7 +177,11 @@ TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
 	task_start(&t);
 	await(fd, POLLIN);
 	asked = counter("shrinks");
-	sleep_ms(3 * ktap_ms(300));
+	/* The other end is not idle: it has no reason to ask this one. */
+	for (i = 0; i < 18; i++) {
+		send_text(p.s, "x");
+		sleep_ms(ktap_ms(50));
+	}
 	EQ(asked, counter("shrinks"));
 	copy.dst = reg.range.start;
 	copy.src = (unsigned long)page;
@@ -186,7 +190,7 @@ TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
 	recv_pattern(p.s, len, 1, 0);
 	EQ(len, task_join(&t));
 	shrunk(p.s);
-	EQ(asked + 1, counter("shrinks"));
+	CHECK(counter("shrinks") > asked);
 }
 
 TEST_ON(memory_kept, ON_SDP)

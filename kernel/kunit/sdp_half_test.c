@@ -421,6 +421,8 @@ static void sdp_half__non_discards(struct kunit *test)
 	sdp_snk_offered(&snk, 1000);
 	SRC(0, SINK_AVAIL(1000, 0));
 	KUNIT_EXPECT_EQ(test, src.held.n, 1);
+	/* It has ended nothing, so nothing can be told of that crossed it. */
+	SRC(-EPROTO, SDP_MID_RDMA_RD_COMPL, .ack = 1, .ext = 1);
 	/* Copied all the same: both drop it. */
 	sdp_src_copied(&src);
 	SNK(0, SENDS(2));

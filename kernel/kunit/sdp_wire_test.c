@@ -24,7 +24,7 @@ static const struct {
 	{ 0x05, 4, false }, { 0x06, 4, false }, { 0x07, 4, false },
 	{ 0x08, 0, false }, { 0x09, 0, false }, { 0x0a, 0, false },
 	{ 0x0b, 4, false }, { 0x0c, 4, false }, { 0x0d, 8, false },
-	{ 0x0e, 0, false }, { 0xfd, 20, true }, { 0xfe, 16, true },
+	{ 0x0e, 0, false }, { 0xfd, 20, false }, { 0xfe, 16, true },
 	{ 0xff, 0, true },
 };
 

@@ -362,22 +362,61 @@ int sysctl_(const char *word, int value)
 	return 0;
 }
 
+/* The ports that a socket without bind() may get; "LOW\tHIGH\n". */
+static char ports[32];
+
+static int port_range(int flags)
+{
+	return open("/proc/sys/net/ipv4/ip_local_port_range", flags | O_CLOEXEC);
+}
+
+static void get_ports(char text[static sizeof(ports)])
+{
+	int fd = port_range(O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(ports) - 1);
+
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+}
+
+static int set_ports(const char *text)
+{
+	int fd = OK(port_range(O_WRONLY));
+
+	EQ((ssize_t)strlen(text), write(fd, text, strlen(text)));
+	close(fd);
+	return 0;
+}
+
+int ports_(int low, int high)
+{
+	char text[sizeof(ports)];
+
+	snprintf(text, sizeof(text), "%d\t%d\n", low, high);
+	return set_ports(text);
+}
+
 void variant_init(void)
 {
 	unsigned int i;
 
+	get_ports(ports);
 	for (i = 0; i < ARRAY_SIZE(tunables); i++)
 		tunables[i].value = get_tunable(tunables[i].word);
 }
 
 void variant_exit(void)
 {
+	char now[sizeof(ports)];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(tunables); i++)
 		if (tunables[i].value >= 0 &&
 		    get_tunable(tunables[i].word) != tunables[i].value)
 			sysctl(tunables[i].word, tunables[i].value);
+	get_ports(now);
+	if (ports[0] && strcmp(now, ports))
+		CALL(set_ports(ports));
 }
 
 void variant_choose(unsigned int n)

@@ -144,5 +144,8 @@ int expect_reset_(int fd);
 /* Sets net.sdp.WORD for the rest of the case. */
 int sysctl_(const char *word, int value);
 #define sysctl(w, v)	CALL(sysctl_(w, v))
+/* For the case's length no socket gets another port than these, unless by bind(). */
+int ports_(int low, int high);
+#define only_ports(l, h)	CALL(ports_(l, h))
 
 #endif

@@ -63,8 +63,8 @@ static u32 written(const struct book_src *src)
 static void end_offers(struct book_src *src)
 {
 	src->news.withdrawn = src->offers.n;
+	src->forgives |= src->offers.n > 0;
 	src->offers.n = 0;
-	src->forgives = true;
 }
 
 u32 book_ns(const struct book_src *src, bool crossed)
@@ -313,7 +313,6 @@ static void room_heard(struct book *book, const struct sdp_wire_msg *msg)
 	}
 	if (crossed || src->fin)
 		return;
-	/* Lenient: it forgives a RdmaRdCompl even where nothing was ended. */
 	end_offers(src);
 	/* What only waits to be offered is to be written now. */
 	src->news.withdrawn |= !src->rooms.n;

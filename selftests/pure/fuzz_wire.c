@@ -38,7 +38,7 @@ static const struct shape {
 	{ 0x0d, 0x0d, 8, false },	/* SuspComm */
 	{ 0x0e, 0x0e, 0, false },	/* SuspCommAck */
 	{ 0x40, 0x7f, 0, true },	/* experimental: any length */
-	{ 0xfd, 0xfd, 20, true },	/* SinkAvail */
+	{ 0xfd, 0xfd, 20, false },	/* SinkAvail */
 	{ 0xfe, 0xfe, 16, true },	/* SrcAvail */
 	{ 0xff, 0xff, 0, true },	/* Data */
 };

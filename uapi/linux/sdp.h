@@ -100,7 +100,7 @@ enum {
 	X(TIMEOUT,	"timeout",	"the peer did not answer in time") \
 	X(PROTOCOL,	"protocol",	"the peer's answer was not valid SDP") \
 	X(LIMIT,	"limit", \
-	  "net.sdp.max_conns or max_conns_user reached, or no memory") \
+	  "net.sdp.max_conns or max_conns_user reached, no memory, or no port") \
 	X(LOOPBACK,	"loopback",	"127.0.0.0/8 and ::1 have no RDMA device") \
 	X(OPTION,	"option",	"an option of the socket cannot be kept over SDP") \
 	X(FORCED,	"forced",	"net.sdp.enable is 0") \
