@@ -3,19 +3,23 @@
 """The host under test of mutate.py: sockets that say back what they hear.
 
 One loop serves all connections, those that came and those that it dialled,
-until end of stream or an error; how each ended is kept for who asks.  One more
-connection, to the echo server of the other host, goes on all the time beside
+until end of stream or an error; how each ended is kept for who asks.  Or, if it is
+told so, each has two threads, one that sleeps in a long recv() and one in send().
+One more connection, to the echo server of the other host, goes on all the time beside
 them: it is the bystander, and what it reads is what it wrote.
 
 Steered like sockets.py's agent, by JSON lines.
 """
 import errno
 import json
+import mmap
 import os
 import re
 import select
 import socket
+import struct
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -25,12 +29,80 @@ from sockets import ECHO_PORT, Agent, new, pattern  # noqa: E402
 PORT = 7001
 TRACE = '/sys/kernel/tracing/instances/mutate'
 GREETING = pattern(100, 9)
+BUFFER = 40000          # of a reader who sleeps
+PATIENCE = 0.15         # s, of one who does not sleep long
 
 
 class Link:
     def __init__(self, s, key, connecting=False):
         self.s, self.key, self.connecting = s, key, connecting
         self.out = b''
+
+
+def is_impatient(key):
+    """Such readers give up, and come again."""
+    return key % 4 == 0
+
+
+class Sleepers:
+    """A reader and a writer of one connection, who wait in their calls; told() is given
+    the way it ended."""
+
+    def __init__(self, link, told):
+        self.link, self.told, self.out = link, told, b''
+        self.eof, self.changed, self.failed = False, threading.Condition(), set()
+        link.s.setblocking(True)
+        if is_impatient(link.key):
+            usec = int(PATIENCE * float(os.environ.get('SDP_TIME_FACTOR', 1)) * 1000000)
+            link.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
+                              struct.pack('ll', usec // 1000000, usec % 1000000))
+        self.say(link.out)
+        self.writer = threading.Thread(target=self.until_error, args=(self.write,), daemon=True)
+        self.writer.start()
+        threading.Thread(target=self.both, daemon=True).start()
+
+    def say(self, data):
+        with self.changed:
+            self.out += data
+            self.changed.notify()
+
+    def read(self):
+        buffer = mmap.mmap(-1, BUFFER)
+        while True:
+            # What nobody writes there has to be something.
+            buffer[:] = bytes(BUFFER)
+            try:
+                n = self.link.s.recv_into(buffer)
+            except BlockingIOError:
+                continue
+            if not n:
+                return
+            self.say(buffer[:n])
+
+    def write(self):
+        while True:
+            with self.changed:
+                self.changed.wait_for(lambda: self.out or self.eof)
+                data, self.out = self.out, b''
+            if not data:
+                return
+            self.link.s.sendall(data)
+
+    def until_error(self, what):
+        try:
+            what()
+        except OSError as e:
+            self.failed.add(errno.errorcode.get(e.errno, str(e)))
+
+    def both(self):
+        self.until_error(self.read)
+        with self.changed:
+            self.eof = True
+            self.changed.notify()
+        self.writer.join()
+        # One of them has heard why, the other only that.
+        self.told(self.link, 'ECONNRESET' if 'ECONNRESET' in self.failed else
+                  min(self.failed, default='eof'))
 
 
 class Bystander:
@@ -69,6 +141,7 @@ class Parrot(Agent):
         self.listeners = {s.fileno(): s for s in (self.listener(v6) for v6 in (False, True))}
         self.links, self.ends, self.side = {}, [], None
         self.input, self.failed = b'', None
+        self.sleeps, self.over = False, []
         self.log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
         for fd in 0, *self.listeners:
             self.epoll.register(fd, select.EPOLLIN)
@@ -108,6 +181,10 @@ class Parrot(Agent):
         if got not in (0, errno.EINPROGRESS):
             raise OSError(got, 'connect')
         self.add(Link(s, own, True), select.EPOLLOUT)
+
+    def sleep(self, sleeps):
+        """Whether who talks to connections from now on sleeps in his calls."""
+        self.sleeps = sleeps
 
     def take(self):
         """What ended since the last time: [key, how]; how many go on; rounds of
@@ -152,10 +229,17 @@ class Parrot(Agent):
         self.epoll.register(link.s, events)
 
     def end(self, link, how):
-        self.ends.append([link.key, how])
         self.epoll.unregister(link.s)
+        self.ended(link, how)
+
+    def ended(self, link, how):
+        self.ends.append([link.key, how])
         del self.links[link.s.fileno()]
         link.s.close()
+
+    def begin(self, link):
+        self.links[link.s.fileno()] = link
+        Sleepers(link, lambda *end: self.over.append(end))
 
     def accept_all(self, listener):
         while True:
@@ -164,7 +248,10 @@ class Parrot(Agent):
             except BlockingIOError:
                 return
             s.setblocking(False)
-            self.add(Link(s, peer[1]), select.EPOLLIN)
+            if self.sleeps:
+                self.begin(Link(s, peer[1]))
+            else:
+                self.add(Link(s, peer[1]), select.EPOLLIN)
 
     def serve(self, link):
         try:
@@ -173,6 +260,9 @@ class Parrot(Agent):
                 if got:
                     return self.end(link, f'connect {errno.errorcode[got]}')
                 link.connecting, link.out = False, GREETING
+                if self.sleeps:
+                    self.epoll.unregister(link.s)
+                    return self.begin(link)
             if len(link.out) < 1 << 18:
                 try:
                     data = link.s.recv(65536)
@@ -216,6 +306,8 @@ class Parrot(Agent):
                     self.accept_all(self.listeners[fd])
                 elif fd in self.links:
                     self.serve(self.links[fd])
+            while self.over:
+                self.ended(*self.over.pop(0))
             if self.side and not self.failed:
                 try:
                     self.side.run()

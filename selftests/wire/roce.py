@@ -257,6 +257,7 @@ class Qp:
         self.late = False               # take them, acknowledge nothing
         self.memory = {}                # key -> (address, bytes) that may be read
         self.served = []                # of it: (key, offset, length)
+        self.refused = []               # what was not there: (key, address, length)
         self.stall = False              # do not answer reads yet
         self.stalled = []               # what was asked meanwhile
         self.got = {}                   # of our own reads: PSN -> bytes
@@ -305,30 +306,45 @@ class Qp:
 
     def read(self, va, rkey, length, limit=LIMIT):
         """RDMA read: the bytes; PermissionError if the device refuses."""
+        with self.port.changed:
+            self.nak = None
+            wanted = self.post_read(va, rkey, length)
+        self.port.wait('the read', lambda: self.nak is not None or self.has_read(wanted), limit)
+        if self.nak is not None:
+            raise PermissionError(f'NAK {self.nak}')
+        return self.has_read(wanted)
+
+    def post_read(self, va, rkey, length):
+        """The same without waiting: what has_read() wants to know."""
         count = max(-(-length // self.mtu), 1)
         with self.port.changed:
             self.got.clear()
-            self.nak = None
             first = self._request(sdp.READ_REQUEST, RETH.pack(va, rkey, length), count)
-        wanted = [(first + i) & 0xffffff for i in range(count)]
-        self.port.wait('the read', lambda: self.nak is not None or
-                       all(p in self.got for p in wanted), limit)
-        if self.nak is not None:
-            raise PermissionError(f'NAK {self.nak}')
+        return [(first + i) & 0xffffff for i in range(count)]
+
+    def has_read(self, wanted):
+        """The bytes, when all have come; or else None."""
+        if not all(p in self.got for p in wanted):
+            return None
         return b''.join(self.got[p] for p in wanted)
 
     def write(self, va, rkey, data, limit=LIMIT):
         """RDMA write of any length; PermissionError if the device refuses."""
-        reth = RETH.pack(va, rkey, len(data))
         with self.port.changed:
             self.nak = None
+            self.post_write(va, rkey, data)
+        self.port.wait('the write', lambda: self.nak is not None or not self.unacked, limit)
+        if self.nak is not None:
+            raise PermissionError(f'NAK {self.nak}')
+
+    def post_write(self, va, rkey, data):
+        """The same without waiting."""
+        reth = RETH.pack(va, rkey, len(data))
+        with self.port.changed:
             for opcode, cut, _ in self._cut(data, sdp.WRITE_FIRST, sdp.WRITE_MIDDLE,
                                             sdp.WRITE_LAST, sdp.WRITE_ONLY):
                 first = opcode in (sdp.WRITE_FIRST, sdp.WRITE_ONLY)
                 self._request(opcode, reth + cut if first else cut, 1)
-        self.port.wait('the write', lambda: self.nak is not None or not self.unacked, limit)
-        if self.nak is not None:
-            raise PermissionError(f'NAK {self.nak}')
 
     def _request(self, opcode, body, count):
         if not self.unacked:
@@ -434,6 +450,7 @@ class Qp:
             body = body[16:]
             base, room = self.room.get(rkey, (va, b''))
             if va < base or va + length > base + len(room):
+                self.refused.append((rkey, va, length))
                 return False
             self.writing = rkey, va - base
             if length:
@@ -461,6 +478,7 @@ class Qp:
             return
         base, data = self.memory.get(rkey, (0, b''))
         if va < base or va + length > base + len(data):
+            self.refused.append((rkey, va, length))
             self._answer(psn, NAK | NAK_ACCESS)
             return
         data = data[va - base:va - base + length]

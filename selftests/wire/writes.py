@@ -9,7 +9,7 @@ import os
 import time
 
 import sdp_decode as sdp
-from adverts import INLINE, PIECE, SIZE, moved, peer_that_takes, pipelined, wants
+from adverts import PIECE, SIZE, moved, peer_that_takes, pipelined, wants
 from harness import BROKEN, case, until
 from roce import FACTOR
 from sockets import pattern

@@ -1,0 +1,512 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cases of setting up: Hellos right and wrong, answers of all kinds and none, limits,
+and who asks before he connects; imported by wire.py.
+"""
+import errno
+import select
+import socket
+import time
+
+import peer as wire
+import roce
+import sdp_decode as sdp
+from harness import CONSUMER_DEFINED, FULL, HOST, INVALID_SERVICE_ID, PEER_PORT, PORT, case, until
+from roce import FACTOR, LIMIT
+from sockets import pattern
+
+# ---- Hellos ----
+
+def rejected(t, hello, reason=CONSUMER_DEFINED, port=PORT, **req):
+    c = t.peer.request(t.host, port, hello, **req)
+    t.conns.append(c)
+    try:
+        c.answer()
+    except wire.Rejected as e:
+        assert e.reason == reason, f'REJ reason {e.reason}, must be {reason}'
+        return
+    raise AssertionError(f'accepted: {c.ack}')
+
+
+@case(('version 1.1', {'version': 0x11}), ('version 3.2', {'version': 0x32}),
+      ('version 0', {'version': 0}),
+      ('HelloAck', {'mid': sdp.HELLO_ACK, 'len': 92, 'raw': bytes(76)}),
+      ('Data', {'mid': sdp.DATA, 'len': 92, 'raw': bytes(76)}),
+      ('Len 91', {'len': 91}), ('Len 93', {'len': 93}), ('Len 0', {'len': 0}),
+      ('Len 2^32-1', {'len': 0xffffffff}),
+      ('IPV 5', {'ipv_cap': 0x50}), ('IPV 0', {'ipv_cap': 0}), ('IPV 15', {'ipv_cap': 0xf0}),
+      ('MaxAdverts 0', {'max_adverts': 0}),
+      ('ExtMaxAdverts 0', {'ipv_cap': 0x42, 'ext_max_adverts': 0}),
+      ('buffers of 0', {'rcvsz': 0}), ('buffers of 15', {'rcvsz': 15}),
+      ('buffers of 16', {'rcvsz': 16}), ('buffers of 63', {'rcvsz': 63}), ('port 0', {'port': 0}),
+      reject_hello=1)
+def hello_refused(t, field):
+    h = t.peer.hello(t.host)
+    for name, value in field.items():
+        if name in h.ext:
+            h.ext[name] = value
+        else:
+            setattr(h, name, value)
+    rejected(t, h)
+
+
+@case(('minor version 15', {'version': 0x2f}), ('Cap 1', {'ipv_cap': 0x41}),
+      ('Cap and ExtMaxAdverts', {'ipv_cap': 0x43, 'ext_max_adverts': 300}),
+      ('MaxAdverts 255', {'max_adverts': 255}), ('reserved bits', {'reserved4': b'\xff' * 24}),
+      ('DesRemRcvSz 0', {'des_rcvsz': 0}), ('buffers of 2^32-1', {'rcvsz': 0xffffffff}),
+      accept=1)
+def hello_accepted(t, field):
+    c, s = t.up(t.peer.hello(t.host, **field))
+    c.snd_max = FULL
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(accept=1)
+def hello_with_small_buffers(t):
+    """No message is larger than the peer's buffers are."""
+    c, s = t.up(t.peer.hello(t.host, rcvsz=64))
+    assert t.remote.info(s)['snd_size'] == 48
+    t.sent(s, 5000)
+    got = b''
+    while len(got) < 5000:
+        m = c.expect(sdp.DATA)
+        assert m.len <= 64
+        got += m.payload
+        # Before it runs out of credits, and only if we have one.
+        if m.mseq % 16 == 0 and c.credits() > 0:
+            c.send(sdp.DATA)
+    assert got == pattern(5000)
+    t.kernel_closes(c, s)
+
+
+def address(text):
+    return sdp.address_to_hello(text)
+
+
+@case(('other source', 'src', '10.9.0.99'), ('source is the listener', 'src', '10.9.0.1'),
+      ('source 0', 'src', '0.0.0.0'), ('source is multicast', 'src', '224.0.0.1'),
+      ('source is loopback', 'src', '127.0.0.1'),
+      ('other destination', 'dst', '10.9.0.2'), ('destination is the peer', 'dst', '10.9.0.77'),
+      ('destination 0', 'dst', '0.0.0.0'), ('destination is loopback', 'dst', '127.0.0.1'),
+      reject_path=1)
+def forged_address(t, field, text):
+    rejected(t, t.peer.hello(t.host, **{field: address(text)}))
+
+
+@case(('other source', 'src', 'fd09::99'), ('source is IPv4', 'src', '::ffff:10.9.0.77'),
+      ('source is the link-local one', 'src', 'fe80::5054:ff:fe09:77'),
+      ('other destination', 'dst', 'fd09::2'), ('destination ::', 'dst', '::'),
+      ('destination is IPv4', 'dst', '::ffff:10.9.0.1'),
+      ipv=(6,), reject_path=1)
+def forged_address6(t, field, text):
+    rejected(t, t.peer.hello(t.host, **{field: address(text)}))
+
+
+@case(('v6 by v4', 4, {'ipv_cap': 0x60, 'src': address('fd09::77'), 'dst': address('fd09::1')}),
+      ('v4 by v6', 6, {'ipv_cap': 0x40, 'src': address('10.9.0.77'), 'dst': address('10.9.0.1')}),
+      reject_path=1)
+def forged_family(t, ipv, field):
+    """Addresses of the other family, each right in itself."""
+    t.peer, t.host = t.peers[ipv], HOST[ipv]
+    rejected(t, t.peer.hello(t.host, **field))
+
+
+@case()
+def nobody_listens(t):
+    """No listener of the service: the CM answers for itself."""
+    rejected(t, t.peer.hello(t.host), INVALID_SERVICE_ID, PORT + 1)
+
+
+@case(reject_listener=1)
+def listener_of_the_other_family(t):
+    """As if nobody listened at all: to ask again would be in vain."""
+    n = t.remote.listen(PORT + 2, True)
+    t.open.append(n)
+    rejected(t, t.peer.hello(t.host), INVALID_SERVICE_ID, PORT + 2)
+
+
+# ---- answers to the kernel's Hello ----
+
+# Not reason 4, time-out: ib_cm looks for its id elsewhere in that REJ.
+@case(('no queue pair', 1), ('invalid id', 6), ('service id', 8), ('stale', 10),
+      ('invalid GID', 13), ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
+def connect_rejected(t, reason):
+    c, s = t.begin()
+    c.reject(reason)
+    got = t.remote.connected(s)
+    assert got == errno.ECONNREFUSED, f'connect gave {got}'
+
+
+def asks_again(t):
+    return t.remote.counters()['connect_again']
+
+
+@case(ipv=(4, 6), connect=1)
+def rejected_for_now(t):
+    """A full backlog is asked again, by the same queue pair, as TCP's is."""
+    before = asks_again(t)
+    c, s = t.begin()
+    qpn, hello = c.qp.peer_qpn, vars(c.hello)
+    for _ in range(4):
+        c.reject(CONSUMER_DEFINED)
+        c = t.peer.accept()
+        assert (c.qp.peer_qpn, vars(c.hello)) == (qpn, hello)
+    t.conns.append(c)
+    c.establish()
+    assert t.remote.connected(s) == 0
+    assert asks_again(t) == before + 4
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+def rejects_all(t, c):
+    """Until no more REQ comes; how many came after the first."""
+    for n in range(1000):
+        c.reject(CONSUMER_DEFINED)
+        try:
+            c = t.peer.accept(1.5 * FACTOR)
+        except TimeoutError:
+            return n
+    raise AssertionError('REQ after REQ')
+
+
+@case(connect_fail=1)
+def rejected_for_long(t):
+    """Not beyond its time, and less often the longer it lasts."""
+    t.patience(int(1200 * FACTOR))
+    c, s = t.begin()
+    n = rejects_all(t, c)
+    assert 3 <= n <= 8 + FACTOR, n
+    got = t.remote.connected(s)
+    assert got == errno.ETIMEDOUT, f'connect gave {got}'
+
+
+@case(aborts=1)
+def rejected_for_now_and_closed(t):
+    c, s = t.begin()
+    c.reject(CONSUMER_DEFINED)
+    c = t.peer.accept()
+    c.reject(CONSUMER_DEFINED)
+    t.close(s)
+
+
+def tcp_server(t):
+    s = socket.socket(socket.AF_INET6 if t.ipv == 6 else socket.AF_INET)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((t.peer.address, PEER_PORT))
+    s.listen(1)
+    s.settimeout(LIMIT)
+    return s
+
+
+def is_tcp(t, listener, s):
+    assert t.remote.connected(s) == 0
+    with listener, listener.accept()[0] as tcp:
+        tcp.settimeout(LIMIT)
+        tcp.sendall(pattern(1000))
+        t.reads(s, pattern(1000))
+        t.close(s)
+        assert tcp.recv(1) == b''
+
+
+@case(('REJ', 'reject'), ('bad HelloAck', 'bad'), ('silence', 'silent'), ('no room', 'busy'),
+      ipv=(4, 6), connect_fail=1, fallback=1)
+def falls_back(t, how):
+    """A socket that came by TCP_ULP goes by TCP instead."""
+    if how in ('silent', 'busy'):
+        t.patience(int(500 * FACTOR))
+    why = {'reject': 'refused', 'bad': 'protocol', 'silent': 'timeout'}.get(how, how)
+    before = t.remote.counters()['fallback_' + why]
+    with tcp_server(t) as listener:
+        c, s = t.begin(ulp=True)
+        if how == 'reject':
+            c.reject(INVALID_SERVICE_ID)
+        elif how == 'busy':
+            rejects_all(t, c)
+        elif how == 'bad':
+            c.reply(version=0x11)
+        is_tcp(t, listener, s)
+    assert t.remote.counters()['fallback_' + why] == before + 1
+
+
+@case(('version 1.1', {'version': 0x11}), ('Hello', {'mid': sdp.HELLO, 'raw': bytes(76)}),
+      ('Data', {'mid': sdp.DATA}), ('Len 23', {'len': 23}), ('Len 197', {'len': 197}),
+      ('Len 0', {'len': 0}), ('buffers of 0', {'rcvsz': 0}), ('buffers of 63', {'rcvsz': 63}),
+      connect_fail=1)
+def hello_ack_refused(t, field):
+    """ECONNREFUSED to the user, and a REJ to us."""
+    c, s = t.begin()
+    if 'mid' in field:
+        send_rep(c, **field)
+    else:
+        c.reply(**field)
+    got = t.remote.connected(s)
+    assert got == errno.ECONNREFUSED, f'connect gave {got}'
+    rej = c.mad('REJ', sdp.REJ)
+    assert (rej.rejected, rej.reason) == (1, CONSUMER_DEFINED), (rej.rejected, rej.reason)
+
+
+def send_rep(c, mid, raw=bytes(180)):
+    """What is no HelloAck in the place of one."""
+    c.port.send_mad(c.host, sdp.REP, roce.rep(
+        c.id, c.their_id, c.qp.qpn, c.qp.expect_psn,
+        sdp.Message(mid, bufs=32, raw=raw).pack()), tid=c.tid)
+
+
+@case(('Len 204', {'len': 204}), ('Len 24', {'len': 24}), ('MaxAdverts 0', {'max_adverts': 0}),
+      ('MaxAdverts 255', {'max_adverts': 255}), ('version 2.0', {'version': 0x20}),
+      ('Cap', {'reserved1': 0x41}), ('reserved bits', {'reserved3': b'\xff' * 172}), connect=1)
+def hello_ack_accepted(t, field):
+    c, s = t.down(**field)
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+# ---- silence ----
+
+@case(('REQ', False), ('REQ, TCP not there', True), connect_fail=1)
+def no_answer(t, ulp):
+    t.patience(int(700 * FACTOR))
+    start = time.monotonic()
+    s = t.remote.connect(t.peer.address, PEER_PORT)
+    t.open.append(s)
+    got = t.remote.connected(s)
+    took = time.monotonic() - start
+    assert got == errno.ETIMEDOUT, f'connect gave {got}'
+    assert 0.6 * FACTOR < took < LIMIT, took
+
+
+@case(connect_fail=1)
+def answer_comes_late(t):
+    """The attempt has been given up: the REP is not taken, no ghost stays."""
+    t.patience(int(500 * FACTOR))
+    c, s = t.begin()
+    assert t.remote.connected(s) == errno.ETIMEDOUT
+    c.reply()
+    time.sleep(0.3)
+    assert not c.port.has_mad(lambda m: m.attr == sdp.RTU)
+
+
+@case(accept=1, resets=1)
+def never_acknowledges(t):
+    """The device gives up after its retries; the user hears of it."""
+    c, s = t.up()
+    c.qp.mute = True
+    c.port.answer_dreq = False
+    t.sent(s, 100)
+    start = time.monotonic()
+    assert t.remote.hung_up(s, 30 * FACTOR)
+    print(f'# lost after {time.monotonic() - start:.1f} s')
+    assert t.remote.error(s) == errno.ETIMEDOUT
+
+
+@case(accept=1)
+def dreq_is_not_answered(t):
+    """The close was orderly; what is left of it goes in bounded time."""
+    c, s = t.up()
+    c.port.answer_dreq = False
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.send(sdp.DISCONN)
+    c.expect_dreq()
+    start = time.monotonic()
+    until('the connection goes', lambda: not t.ours(), 30 * FACTOR)
+    print(f'# gone after {time.monotonic() - start:.1f} s')
+
+
+@case(accept=1)
+def disconn_is_not_answered(t):
+    """fin_timeout; then AbortConn, since our DisConn has gone, and DREQ."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = t.up()
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.expect(sdp.ABORT_CONN)
+    c.expect_dreq()
+
+
+@case(accept=1)
+def peer_is_gone(t):
+    """Neither DisConn nor acknowledgement nor DREP: all of it is bounded."""
+    t.sysctl('fin_timeout', 500)        # before the device gives up, after 4 s
+    c, s = t.up()
+    t.talk(c, s, 100)
+    c.port.silent = True
+    t.close(s)
+    start = time.monotonic()
+    until('the connection goes', lambda: not t.ours(), 40 * FACTOR)
+    print(f'# gone after {time.monotonic() - start:.1f} s')
+
+
+@case(accept=1)
+def peer_is_gone_later(t):
+    """The same after its device has acknowledged our DisConn."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = t.up()
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.port.silent = True
+    start = time.monotonic()
+    until('the connection goes', lambda: not t.ours(), 40 * FACTOR)
+    print(f'# gone after {time.monotonic() - start:.1f} s')
+
+
+@case(accept=2, resets=2)
+def half_open(t):
+    """Requests whose sender is gone, or never was where it said: Hello and REQ
+    agree on an address that is not ours, so the answer goes there.  They do
+    not hold their places for ever, however long the REQ asks the CM to wait."""
+    t.patience(int(2000 * FACTOR))
+    c = t.peer.request(t.host, PORT, timeout=31)
+    t.conns.append(c)
+    c.answer()
+    forged = wire.Conn(t.peer, t.host, 4096)
+    t.conns.append(forged)
+    h = t.peer.hello(t.host, src=address('10.9.0.99'))
+    t.peer.port.send_mad(t.host, sdp.REQ, roce.req(
+        forged.id, forged.qp.qpn, forged.qp.expect_psn, '10.9.0.99', t.host,
+        wire.SERVICE + PORT, h.pack(), timeout=31))
+
+    def there():
+        return [x for x in t.remote.connections() if x[2] in (c.hello.port, h.port)]
+    until('both are admitted', lambda: len(there()) == 2)
+    c.qp.peer_qpn = None                # not ours to end
+    until('both are gone', lambda: not there(), 30 * FACTOR)
+    assert not t.remote.acceptable(t.listeners[4])
+    assert not t.peer.port.has_mad(lambda m: m.remote_id == forged.id), 'an answer came here'
+
+
+# ---- limits ----
+
+@case(reject_limit=1)
+def max_conns(t):
+    t.sysctl('max_conns', len(t.remote.connections()))
+    rejected(t, t.peer.hello(t.host))
+
+
+@case(reject_limit=1)
+def max_conns_user(t):
+    t.sysctl('max_conns_user', len(t.remote.connections()))
+    rejected(t, t.peer.hello(t.host))
+
+
+@case(('max_conns', 'max_conns'), ('max_conns_user', 'max_conns_user'), connect_fail=1)
+def limit_of_connect(t, name):
+    t.sysctl(name, len(t.remote.connections()))
+    try:
+        s = t.remote.connect(t.peer.address, PEER_PORT)
+        t.open.append(s)
+        got = t.remote.connected(s)
+    except OSError as e:
+        got = e.errno
+    assert got == errno.EUSERS, f'connect gave {got}'
+
+
+@case(accept=3, reject_limit=1, aborts=1)
+def limit_is_given_back(t):
+    t.sysctl('max_conns', len(t.remote.connections()) + 2)
+    (c1, s1), (c2, s2) = t.up(), t.up()
+    rejected(t, t.peer.hello(t.host))
+    t.close(s1, 0)
+    c1.expect_dreq()
+    until('its place is free', lambda: len(t.ours()) == 1)
+    c3, s3 = t.up()
+    t.kernel_closes(c2, s2)
+    t.kernel_closes(c3, s3)
+
+
+@case(accept=2, reject_backlog=1)
+def backlog(t):
+    """As with TCP one more than the number given."""
+    n = t.remote.listen(PORT + 3, False, 1)
+    t.open.append(n)
+    for _ in range(2):
+        t.conns.append(t.peer.connect(t.host, PORT + 3))
+    rejected(t, t.peer.hello(t.host), port=PORT + 3)
+    for c in t.conns[:2]:
+        s = t.remote.accept(n)[0]
+        t.open.append(s)
+        t.kernel_closes(c, s)
+
+
+@case(reject_listener=1)
+def disabled(t):
+    t.sysctl('enable', 0)
+    rejected(t, t.peer.hello(t.host), INVALID_SERVICE_ID)
+
+
+# ---- who asks before he connects (SIDR) ----
+
+def asked(t, port):
+    """The kernel's word on whether this port takes SDP."""
+    ours = t.peer.port.fresh()[1]
+    t.peer.port.send_mad(t.host, sdp.SIDR_REQ, roce.sidr_req(ours, wire.SERVICE + port))
+    return t.peer.port.mad('SIDR REP', lambda m: m.attr == sdp.SIDR_REP and
+                           m.remote_id == ours).status
+
+
+@case()
+def asked_whether(t):
+    """A question is answered by who listens, and nothing comes of it."""
+    assert asked(t, PORT) == 0
+    assert asked(t, PORT + 900) == 1
+    t.sysctl('enable', 0)
+    assert asked(t, PORT) == 2
+    assert not t.remote.acceptable(t.listeners[4], 0.2)
+    assert not t.ours()
+
+
+@case(('yes', 0), ('no', 1), ('refused', 2), ('nonsense', 77), ('silence', None))
+def asks_first(t, status):
+    """net.sdp.learn: who may fall back asks us, and goes by TCP meanwhile (where
+    nobody listens here)."""
+    t.patience(int(1500 * FACTOR))
+    t.sysctl('cache_timeout', 600000)
+    t.sysctl('learn', 1)
+    before = t.remote.counters()
+
+    def moved(name):
+        return t.remote.counters()[name] - before[name]
+
+    def by_tcp():
+        s = t.remote.connect(t.peer.address, t.port, True)
+        t.open.append(s)
+        assert t.remote.connected(s) == errno.ECONNREFUSED
+        t.close(s)
+
+    t.port = PEER_PORT + 1 + (100 if status is None else status)  # not known yet
+    by_tcp()
+    q = t.peer.port.mad('SIDR REQ', lambda m: m.attr == sdp.SIDR_REQ)
+    assert q.service_id == wire.SERVICE + t.port
+    by_tcp()
+    assert (moved('fallback_learning'), moved('fallback'), moved('probes')) == (2, 2, 1)
+    t.counted_by_case = {'fallback', 'connect'}
+    if status is not None:
+        t.peer.port.send_mad(t.host, sdp.SIDR_REP,
+                             roce.sidr_rep(q.local_id, q.service_id, status), tid=q.tid)
+    if status == 0:
+        c = None
+        end = time.monotonic() + LIMIT
+        s = t.remote.connect(t.peer.address, t.port, True)
+        t.open.append(s)
+        while not c:
+            assert time.monotonic() < end, 'no REQ comes'
+            try:
+                c = t.peer.accept(0.5)
+            except TimeoutError:
+                # Still by TCP; or else the REQ of this one is on its way.
+                if t.remote.is_ready(s, select.POLLOUT):
+                    t.close(s)
+                    s = t.remote.connect(t.peer.address, t.port, True)
+                    t.open.append(s)
+        t.conns.append(c)
+        c.establish()
+        assert t.remote.connected(s) == 0
+        assert moved('connect') == 1
+        t.talk(c, s)
+        t.kernel_closes(c, s)
+    else:
+        until('the answer is known', lambda: (by_tcp(), moved('fallback_cached') > 0)[1],
+              20 * FACTOR)
+        assert moved('probes') == 1 and not moved('connect')
+        assert not t.peer.port.has_mad(lambda m: m.attr == sdp.REQ), 'a REQ came'
