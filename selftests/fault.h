@@ -6,7 +6,7 @@
 #include "lib/inject.h"
 #include "lib/variant.h"
 
-enum { FAULT_BIG = 1 << 20, FAULT_TALK = 40000 };
+enum { FAULT_BIG = 1 << 20, FAULT_SAID = 65536, FAULT_TALK = 40000 };
 
 extern char *fault_big;		/* FAULT_BIG bytes of the pattern of key 7 */
 extern char *fault_room;	/* and as many for anything */
@@ -43,5 +43,26 @@ void fault_talk(int c, int s);
 void fault_still_works(void);
 /* For an op that needs nothing before or after. */
 void fault_nothing(struct step *st);
+
+/* What several ops have before their calls, and after: fault_steps.c. */
+
+/* A connection. */
+void fault_before_talk(struct step *st);
+/* FAULT_SAID bytes of fault_big on their way to p.s, copied. */
+void fault_before_said(struct step *st);
+/* Another thread reads @len bytes from p.s into fault_room; net.sdp.zcopy_thresh. */
+void fault_before_heard(struct step *st, size_t len, int thresh);
+
+/* The connection works as before. */
+void fault_after_talk(struct step *st, int ret);
+/* What failed goes when it is called again. */
+int fault_again_(struct step *st, int ret, int (*call)(struct step *st));
+#define fault_again(...) CALL(fault_again_(__VA_ARGS__))
+/* What was said is in fault_room, and the connection works as before. */
+int fault_has_said_(struct step *st);
+#define fault_has_said(st) CALL(fault_has_said_(st))
+/* The other thread has heard all of it. */
+int fault_has_heard_(struct step *st);
+#define fault_has_heard(st) CALL(fault_has_heard_(st))
 
 #endif

@@ -55,8 +55,7 @@ static int call_ulp(struct step *st)
 
 static void after_ulp(struct step *st, int ret)
 {
-	if (ret)
-		OK(call_ulp(st));
+	fault_again(st, ret, call_ulp);
 }
 
 TEST_LIMIT(ulp_faults, ON_DOOR3, 60)
@@ -83,8 +82,7 @@ static int call_bind(struct step *st)
 
 static void after_bind(struct step *st, int ret)
 {
-	if (ret)
-		OK(call_bind(st));
+	fault_again(st, ret, call_bind);
 }
 
 TEST_LIMIT(bind_faults, ~0u, 60)
@@ -114,8 +112,7 @@ static void after_listen(struct step *st, int ret)
 {
 	int c = sock(), s;
 
-	if (ret)
-		OK(call_listen(st));
+	fault_again(st, ret, call_listen);
 	OK(connect_to(c, &st->p.addr));
 	s = accept_any(st->fd);
 	/* Door 3 may have been left with TCP alone. */
@@ -150,8 +147,7 @@ static int call_connect(struct step *st)
 
 static void after_connect(struct step *st, int ret)
 {
-	if (ret)
-		OK(call_connect(st));
+	fault_again(st, ret, call_connect);
 	st->p.s = accept_any(st->p.l);
 	if (variant->door != DOOR3)
 		must_be_sdp(st->p.c);
@@ -204,17 +200,6 @@ TEST_LIMIT(accept_faults, ~0u, 240)
 
 /* -------------------------------------------------------------- moving bytes */
 
-static void before_send(struct step *st, size_t len, bool lend)
-{
-	sysctl("zcopy_thresh", lend ? 65536 : 0);
-	pair_open(&st->p);
-	st->len = len;
-	st->task = (struct task){ .run = task_recv, .fd = st->p.s, .buf = fault_room,
-				  .len = len, .flags = MSG_WAITALL };
-	memset(fault_room, 0, len);
-	task_start(&st->task);
-}
-
 static int call_send(struct step *st)
 {
 	ssize_t n = send(st->p.c, fault_big, st->len, MSG_NOSIGNAL);
@@ -230,28 +215,27 @@ static void after_send(struct step *st, int ret)
 	while (st->done < st->len)
 		st->done += OK(send(st->p.c, fault_big + st->done,
 				    st->len - st->done, MSG_NOSIGNAL));
-	EQ(st->len, task_join(&st->task));
-	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
+	fault_has_heard(st);
 }
 
 static void before_send_1(struct step *st)
 {
-	before_send(st, 1, false);
+	fault_before_heard(st, 1, 0);
 }
 
 static void before_send_64k(struct step *st)
 {
-	before_send(st, 65536, false);
+	fault_before_heard(st, 65536, 0);
 }
 
 static void before_send_1m(struct step *st)
 {
-	before_send(st, FAULT_BIG, false);
+	fault_before_heard(st, FAULT_BIG, 0);
 }
 
 static void before_lend_1m(struct step *st)
 {
-	before_send(st, FAULT_BIG, true);
+	fault_before_heard(st, FAULT_BIG, 65536);
 }
 
 TEST_LIMIT(send_1_faults, ~0u, 120)
@@ -297,7 +281,7 @@ TEST_LIMIT(lend_1m_faults, ON_SDP, 600)
 /* And by MSG_ZEROCOPY, which leaves the rest to others: who was told to is told. */
 static void before_lease(struct step *st)
 {
-	before_send(st, FAULT_BIG / 4, true);
+	fault_before_heard(st, FAULT_BIG / 4, 65536);
 	OK(set_int(st->p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
 }
 
@@ -326,15 +310,6 @@ TEST_LIMIT(lease_faults, ON_SDP, 600)
 	fault_sweep(&op, 8);
 }
 
-static void before_recv(struct step *st)
-{
-	sysctl("zcopy_thresh", 0);
-	pair_open(&st->p);
-	st->len = 65536;
-	memset(fault_room, 0, st->len);
-	EQ(st->len, send(st->p.c, fault_big, st->len, MSG_NOSIGNAL));
-}
-
 static int call_recv(struct step *st)
 {
 	ssize_t n = recv(st->p.s, fault_room, st->len, MSG_WAITALL);
@@ -350,14 +325,13 @@ static void after_recv(struct step *st, int ret)
 	while (st->done < st->len)
 		st->done += OK(recv(st->p.s, fault_room + st->done,
 				    st->len - st->done, 0));
-	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
-	fault_talk(st->p.c, st->p.s);
+	fault_has_said(st);
 }
 
 TEST_LIMIT(recv_faults, ~0u, 240)
 {
 	static const struct op op = {
-		"recv", before_recv, call_recv, after_recv, { EFAULT },
+		"recv", fault_before_said, call_recv, after_recv, { EFAULT },
 	};
 
 	fault_sweep(&op, 4);
@@ -393,11 +367,6 @@ TEST_LIMIT(take_faults, ON_SDP, 240)
 
 /* ----------------------------------------------------------------- the others */
 
-static void before_talk(struct step *st)
-{
-	pair_open(&st->p);
-}
-
 static int call_poll(struct step *st)
 {
 	struct pollfd fds[2] = {
@@ -408,16 +377,10 @@ static int call_poll(struct step *st)
 	return poll(fds, 2, 0);
 }
 
-static void after_talk(struct step *st, int ret)
-{
-	(void)ret;
-	fault_talk(st->p.c, st->p.s);
-}
-
 TEST_LIMIT(poll_faults, ~0u, 60)
 {
 	static const struct op op = {
-		"poll", before_recv, call_poll, after_recv, { EFAULT },
+		"poll", fault_before_said, call_poll, after_recv, { EFAULT },
 	};
 
 	fault_sweep(&op, 0);
@@ -434,7 +397,7 @@ static int call_shutdown(struct step *st)
 static void after_shutdown(struct step *st, int ret)
 {
 	EQ(0, ret);
-	recv_pattern(st->p.s, 65536, 7, 0);
+	recv_pattern(st->p.s, FAULT_SAID, 7, 0);
 	expect_eof(st->p.s);
 	send_pattern(st->p.s, FAULT_TALK, 4, 0);
 	recv_pattern(st->p.c, FAULT_TALK, 4, 0);
@@ -443,7 +406,7 @@ static void after_shutdown(struct step *st, int ret)
 TEST_LIMIT(shutdown_faults, ON_SDP, 60)
 {
 	static const struct op op = {
-		"shutdown", before_recv, call_shutdown, after_shutdown, { 0 },
+		"shutdown", fault_before_said, call_shutdown, after_shutdown, { 0 },
 	};
 
 	fault_sweep(&op, 0);
@@ -460,14 +423,14 @@ static int call_close(struct step *st)
 static void after_close(struct step *st, int ret)
 {
 	EQ(0, ret);
-	recv_pattern(st->p.s, 65536, 7, 0);
+	recv_pattern(st->p.s, FAULT_SAID, 7, 0);
 	expect_eof(st->p.s);
 }
 
 TEST_LIMIT(close_faults, ON_SDP, 60)
 {
 	static const struct op op = {
-		"close", before_recv, call_close, after_close, { 0 },
+		"close", fault_before_said, call_close, after_close, { 0 },
 	};
 
 	fault_sweep(&op, 0);
@@ -512,7 +475,7 @@ static int call_info(struct step *st)
 TEST_LIMIT(info_faults, ON_SDP, 60)
 {
 	static const struct op op = {
-		"SDP_INFO", before_talk, call_info, after_talk, { EFAULT },
+		"SDP_INFO", fault_before_talk, call_info, fault_after_talk, { EFAULT },
 	};
 
 	fault_sweep(&op, 1);
@@ -578,7 +541,7 @@ static void after_dump(struct step *st, int ret)
 TEST_LIMIT(diag_faults, BIT(DOOR1_V4), 60)
 {
 	static const struct op op = {
-		"sock_diag", before_talk, call_dump, after_dump,
+		"sock_diag", fault_before_talk, call_dump, after_dump,
 		{ ENOMEM, ENOBUFS, EFAULT },
 	};
 

@@ -8,7 +8,6 @@
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -19,27 +18,34 @@
 
 #include "fault.h"
 
-enum { MOVED = 65536, PIECES = 8 };
+enum { PIECES = 8 };
 
 /* ------------------------------------------------------------ files and pipes */
 
-/* A reader who wants all of it. */
-static void before_moved(struct step *st, int thresh)
+/* What a call has returned.  0 would be the end of what has none yet. */
+static int moved(struct step *st, ssize_t n)
 {
-	sysctl("zcopy_thresh", thresh);
-	pair_open(&st->p);
-	st->len = MOVED;
-	memset(fault_room, 0, st->len);
-	st->task = (struct task){ .run = task_recv, .fd = st->p.s, .buf = fault_room,
-				  .len = st->len, .flags = MSG_WAITALL };
-	task_start(&st->task);
+	if (!n)
+		errno = ENODATA;
+	if (n <= 0)
+		return -1;
+	st->done += n;
+	return 0;
+}
+
+/* What it says has gone arrives, and the rest when it is sent. */
+static void move_all(struct step *st, int (*call)(struct step *st))
+{
+	while (st->done < st->len)
+		OK(call(st));
+	fault_has_heard(st);
 }
 
 static void before_sendfile(struct step *st, int thresh)
 {
-	before_moved(st, thresh);
-	st->fd = OK(memfd_create("fault", MFD_CLOEXEC));
-	EQ(MOVED, write(st->fd, fault_big, MOVED));
+	fault_before_heard(st, FAULT_SAID, thresh);
+	st->fd = OK(memfd_create("fault", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	EQ(FAULT_SAID, pwrite(st->fd, fault_big, FAULT_SAID, 0));
 }
 
 static void before_sendfile_copied(struct step *st)
@@ -54,29 +60,23 @@ static void before_sendfile_lent(struct step *st)
 
 static int call_sendfile(struct step *st)
 {
-	off_t at = st->done;
-	ssize_t n = sendfile(st->p.c, st->fd, &at, st->len - st->done);
-
-	if (n > 0)
-		st->done += n;
-	return n < 0 ? -1 : 0;
+	/* From where the file is: no call that reads the caller's memory. */
+	return moved(st, sendfile(st->p.c, st->fd, NULL, st->len - st->done));
 }
 
-/* What it says has gone arrives, and the rest when it is sent. */
 static void after_sendfile(struct step *st, int ret)
 {
 	(void)ret;
-	while (st->done < st->len)
-		OK(call_sendfile(st));
-	EQ(st->len, task_join(&st->task));
-	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
+	move_all(st, call_sendfile);
+	/* Not while anybody refers to a page of it. */
+	EVENTUALLY(0, fcntl(st->fd, F_ADD_SEALS, F_SEAL_WRITE));
 }
 
 TEST_LIMIT(sendfile_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"sendfile", before_sendfile_copied, call_sendfile, after_sendfile,
-		{ EFAULT, ENOMEM },
+		{ ENOMEM },
 	};
 
 	fault_sweep(&op, 4);
@@ -86,7 +86,7 @@ TEST_LIMIT(sendfile_lent_faults, ON_SDP, 240)
 {
 	static const struct op op = {
 		"sendfile, lent", before_sendfile_lent, call_sendfile, after_sendfile,
-		{ EFAULT, ENOMEM },
+		{ ENOMEM },
 	};
 
 	fault_sweep(&op, 4);
@@ -96,28 +96,21 @@ static int pipes[2];
 
 static void before_splice_in(struct step *st)
 {
-	before_moved(st, 0);
+	fault_before_heard(st, FAULT_SAID, 0);
 	OK(pipe2(pipes, O_CLOEXEC));
-	OK(fcntl(pipes[1], F_SETPIPE_SZ, MOVED));
-	EQ(MOVED, write(pipes[1], fault_big, MOVED));
+	OK(fcntl(pipes[1], F_SETPIPE_SZ, FAULT_SAID));
+	EQ(FAULT_SAID, write(pipes[1], fault_big, FAULT_SAID));
 }
 
 static int call_splice_in(struct step *st)
 {
-	ssize_t n = splice(pipes[0], NULL, st->p.c, NULL, st->len - st->done, 0);
-
-	if (n > 0)
-		st->done += n;
-	return n < 0 ? -1 : 0;
+	return moved(st, splice(pipes[0], NULL, st->p.c, NULL, st->len - st->done, 0));
 }
 
 static void after_splice_in(struct step *st, int ret)
 {
 	(void)ret;
-	while (st->done < st->len)
-		OK(call_splice_in(st));
-	EQ(st->len, task_join(&st->task));
-	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
+	move_all(st, call_splice_in);
 	close(pipes[0]);
 	close(pipes[1]);
 }
@@ -126,34 +119,23 @@ TEST_LIMIT(splice_in_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"splice to a socket", before_splice_in, call_splice_in, after_splice_in,
-		{ EFAULT, ENOMEM },
+		{ ENOMEM },
 	};
 
 	fault_sweep(&op, 4);
 }
 
-static void before_said(struct step *st)
-{
-	sysctl("zcopy_thresh", 0);
-	pair_open(&st->p);
-	st->len = MOVED;
-	memset(fault_room, 0, st->len);
-	EQ(st->len, send(st->p.c, fault_big, st->len, MSG_NOSIGNAL));
-}
-
 static void before_splice_out(struct step *st)
 {
-	before_said(st);
+	fault_before_said(st);
+	/* Of what is not there yet a call that fails early loses nothing. */
+	await(st->p.s, POLLIN);
 	OK(pipe2(pipes, O_CLOEXEC));
 }
 
 static int call_splice_out(struct step *st)
 {
-	ssize_t n = splice(st->p.s, NULL, pipes[1], NULL, st->len - st->done, 0);
-
-	if (n > 0)
-		st->done += n;
-	return n < 0 ? -1 : 0;
+	return moved(st, splice(st->p.s, NULL, pipes[1], NULL, st->len - st->done, 0));
 }
 
 /* Nothing is lost on the way to the pipe. */
@@ -169,17 +151,16 @@ static void after_splice_out(struct step *st, int ret)
 			break;
 		OK(call_splice_out(st));
 	}
-	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
 	close(pipes[0]);
 	close(pipes[1]);
-	fault_talk(st->p.c, st->p.s);
+	fault_has_said(st);
 }
 
 TEST_LIMIT(splice_out_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"splice from a socket", before_splice_out, call_splice_out,
-		after_splice_out, { EFAULT, ENOMEM },
+		after_splice_out, { ENOMEM },
 	};
 
 	fault_sweep(&op, 1);
@@ -187,14 +168,15 @@ TEST_LIMIT(splice_out_faults, ~0u, 240)
 
 /* -------------------------------------------------------------------- vectors */
 
-/* The bytes from st->done on, in pieces. */
-static int pieces(struct step *st, struct iovec *iov, char *of)
+/* The bytes from one on, up to another, in pieces. */
+static int pieces(struct iovec *iov, char *of, size_t from, size_t to)
 {
-	size_t at, n = 0, each = MOVED / PIECES;
+	size_t each = (to - from + PIECES - 1) / PIECES, at;
+	int n = 0;
 
-	for (at = st->done; at < st->len; at += iov[n++].iov_len) {
+	for (at = from; at < to; at += iov[n++].iov_len) {
 		iov[n].iov_base = of + at;
-		iov[n].iov_len = each - at % each;
+		iov[n].iov_len = to - at < each ? to - at : each;
 	}
 	return n;
 }
@@ -202,25 +184,19 @@ static int pieces(struct step *st, struct iovec *iov, char *of)
 static int call_writev(struct step *st)
 {
 	struct iovec iov[PIECES];
-	ssize_t n = writev(st->p.c, iov, pieces(st, iov, fault_big));
 
-	if (n > 0)
-		st->done += n;
-	return n < 0 ? -1 : 0;
+	return moved(st, writev(st->p.c, iov, pieces(iov, fault_big, st->done, st->len)));
 }
 
 static void before_writev(struct step *st)
 {
-	before_moved(st, 0);
+	fault_before_heard(st, FAULT_SAID, 0);
 }
 
 static void after_writev(struct step *st, int ret)
 {
 	(void)ret;
-	while (st->done < st->len)
-		OK(call_writev(st));
-	EQ(st->len, task_join(&st->task));
-	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
+	move_all(st, call_writev);
 }
 
 TEST_LIMIT(writev_faults, ~0u, 240)
@@ -232,54 +208,64 @@ TEST_LIMIT(writev_faults, ~0u, 240)
 	fault_sweep(&op, 8);
 }
 
-static void before_recvmsg(struct step *st)
-{
-	before_said(st);
-	await(st->p.s, POLLIN);
-}
-
 static int call_recvmsg(struct step *st)
 {
 	struct iovec iov[PIECES];
 	struct msghdr msg = { .msg_iov = iov };
-	ssize_t n;
 
-	msg.msg_iovlen = pieces(st, iov, fault_room);
-	/* Seen first, and then taken. */
-	n = recvmsg(st->p.s, &msg, MSG_PEEK | MSG_DONTWAIT);
-	if (n > 0)
-		n = recvmsg(st->p.s, &msg, 0);
-	if (n > 0)
-		st->done += n;
-	return n < 0 ? -1 : 0;
+	msg.msg_iovlen = pieces(iov, fault_room, st->done, st->len);
+	return moved(st, recvmsg(st->p.s, &msg, MSG_WAITALL));
 }
 
 static void after_recvmsg(struct step *st, int ret)
 {
 	(void)ret;
-	while (st->done < st->len) {
-		await(st->p.s, POLLIN);
+	while (st->done < st->len)
 		OK(call_recvmsg(st));
-	}
-	EQ(-1, pattern_check(fault_room, st->len, 7, 0));
-	fault_talk(st->p.c, st->p.s);
+	fault_has_said(st);
 }
 
 TEST_LIMIT(recvmsg_faults, ~0u, 240)
 {
 	static const struct op op = {
-		"recvmsg", before_recvmsg, call_recvmsg, after_recvmsg, { EFAULT, ENOMEM },
+		"recvmsg", fault_before_said, call_recvmsg, after_recvmsg, { EFAULT, ENOMEM },
 	};
 
-	fault_sweep(&op, 4);
+	fault_sweep(&op, 8);
+}
+
+/* So much comes, whether anybody reads or not. */
+enum { PEEKED = 8000 };
+
+static int call_peek(struct step *st)
+{
+	struct iovec iov[PIECES];
+	struct msghdr msg = { .msg_iov = iov };
+
+	msg.msg_iovlen = pieces(iov, fault_room, 0, PEEKED);
+	return moved(st, recvmsg(st->p.s, &msg, MSG_PEEK | MSG_WAITALL));
+}
+
+/* What it says it has seen it has, and who reads gets the same, and the rest. */
+static void after_peek(struct step *st, int ret)
+{
+	EQ(-1, pattern_check(fault_room, st->done, 7, 0));
+	memset(fault_room, 0, st->len);
+	st->done = 0;
+	after_recvmsg(st, ret);
+}
+
+TEST_LIMIT(peek_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"recvmsg, peeking", fault_before_said, call_peek, after_peek,
+		{ EFAULT, ENOMEM },
+	};
+
+	fault_sweep(&op, 8);
 }
 
 /* ----------------------------------------------------------- the urgent byte */
-
-static void before_talk(struct step *st)
-{
-	pair_open(&st->p);
-}
 
 static int call_urgent(struct step *st)
 {
@@ -291,8 +277,7 @@ static void after_urgent(struct step *st, int ret)
 {
 	char c = 0;
 
-	if (ret)
-		OK(call_urgent(st));
+	fault_again(st, ret, call_urgent);
 	await(st->p.s, POLLPRI);
 	EQ(1, recv(st->p.s, &c, 1, MSG_OOB));
 	EQ('!', c);
@@ -302,7 +287,7 @@ static void after_urgent(struct step *st, int ret)
 TEST_LIMIT(urgent_faults, ~0u, 240)
 {
 	static const struct op op = {
-		"send, urgent", before_talk, call_urgent, after_urgent, { EFAULT, ENOMEM },
+		"send, urgent", fault_before_talk, call_urgent, after_urgent, { EFAULT, ENOMEM },
 	};
 
 	fault_sweep(&op, 2);
@@ -310,73 +295,115 @@ TEST_LIMIT(urgent_faults, ~0u, 240)
 
 /* -------------------------------------------------------- what asks, and tells */
 
-static int call_set(struct step *st)
-{
-	static const int options[][3] = {
-		{ SOL_SOCKET, SO_SNDBUF, 100000 }, { SOL_SOCKET, SO_RCVBUF, 100000 },
-		{ SOL_SOCKET, SO_RCVLOWAT, 1 }, { SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ SOL_SOCKET, SO_OOBINLINE, 1 }, { SOL_SOCKET, SO_ZEROCOPY, 1 },
-		{ SOL_TCP, TCP_NODELAY, 1 }, { SOL_TCP, TCP_CORK, 1 }, { SOL_TCP, TCP_CORK, 0 },
-		{ SOL_TCP, TCP_USER_TIMEOUT, 60000 },
-	};
-	size_t i;
+/* Those that come to a protocol: what is at SOL_SOCKET the kernel does alone. */
+static const struct option {
+	const char *what;
+	int level, name;
+	int was, value;
+} options[] = {
+	{ "TCP_NODELAY", SOL_TCP, TCP_NODELAY, 0, 1 },
+	{ "TCP_CORK", SOL_TCP, TCP_CORK, 0, 1 },
+	{ "TCP_CORK, taken away", SOL_TCP, TCP_CORK, 1, 0 },
+	{ "TCP_USER_TIMEOUT", SOL_TCP, TCP_USER_TIMEOUT, 0, 60000 },
+	{ "SDP_ZCOPY", SOL_SDP, SDP_ZCOPY, -1, 4096 },
+};
 
-	for (i = 0; i < ARRAY_SIZE(options); i++)
-		if (set_int(st->p.c, options[i][0], options[i][1], options[i][2]))
-			return -1;
-	return 0;
+static const struct option *option;
+
+static void before_set(struct step *st)
+{
+	fault_before_talk(st);
+	OK(set_int(st->p.c, option->level, option->name, option->was));
 }
 
+static int call_set(struct step *st)
+{
+	return set_int(st->p.c, option->level, option->name, option->value);
+}
+
+/* Set if it says so, and else as it was. */
 static void after_set(struct step *st, int ret)
 {
-	if (ret)
-		OK(call_set(st));
+	EQ(ret ? option->was : option->value, get_int(st->p.c, option->level, option->name));
+	fault_again(st, ret, call_set);
+	EQ(option->value, get_int(st->p.c, option->level, option->name));
 	fault_talk(st->p.c, st->p.s);
 }
 
 TEST_LIMIT(setsockopt_faults, ~0u, 120)
 {
-	static const struct op op = {
-		"setsockopt", before_talk, call_set, after_set, { EFAULT, ENOMEM, ENOBUFS },
-	};
+	for (option = options; option < options + ARRAY_SIZE(options); option++) {
+		struct op op = { option->what, before_set, call_set, after_set, { EFAULT } };
 
-	fault_sweep(&op, 1);
+		if (on_sdp() || option->level != SOL_SDP)
+			fault_sweep(&op, 1);
+	}
+}
+
+enum { ASKED_OF = 1000 };
+
+static struct {
+	int unread, unsent, mark, error, nodelay;
+	struct tcp_info info;
+	union addr own, peer;
+} answers;
+
+static void before_ask(struct step *st)
+{
+	fault_before_talk(st);
+	OK(set_int(st->p.c, SOL_TCP, TCP_NODELAY, 1));
+	send_pattern(st->p.c, ASKED_OF, 7, 0);
+	EVENTUALLY(ASKED_OF, inq(st->p.s));
+	EVENTUALLY(0, outq(st->p.c));
 }
 
 static int call_ask(struct step *st)
 {
-	struct sockaddr_storage name;
-	socklen_t len = sizeof(name);
-	int value;
+	socklen_t len = sizeof(int), info_len = sizeof(answers.info);
 
-	if (ioctl(st->p.s, FIONREAD, &value) || ioctl(st->p.c, SIOCOUTQ, &value) ||
-	    ioctl(st->p.s, SIOCATMARK, &value) ||
-	    getsockname(st->p.c, (struct sockaddr *)&name, &len))
+	/* An answer that nobody gave is a wrong one. */
+	memset(&answers, 0xff, sizeof(answers));
+	if (ioctl(st->p.s, FIONREAD, &answers.unread) ||
+	    ioctl(st->p.c, SIOCOUTQ, &answers.unsent) ||
+	    ioctl(st->p.s, SIOCATMARK, &answers.mark) ||
+	    name_of(st->p.c, &answers.own) || peer_of(st->p.c, &answers.peer) ||
+	    getsockopt(st->p.c, SOL_SOCKET, SO_ERROR, &answers.error, &len) ||
+	    getsockopt(st->p.c, SOL_TCP, TCP_INFO, &answers.info, &info_len))
 		return -1;
-	len = sizeof(name);
-	if (getpeername(st->p.c, (struct sockaddr *)&name, &len))
-		return -1;
-	len = sizeof(value);
-	if (getsockopt(st->p.c, SOL_SOCKET, SO_ERROR, &value, &len))
-		return -1;
-	len = sizeof(value);
-	return getsockopt(st->p.c, SOL_TCP, TCP_NODELAY, &value, &len);
+	len = sizeof(int);
+	return getsockopt(st->p.c, SOL_TCP, TCP_NODELAY, &answers.nodelay, &len);
 }
 
+/* A call that succeeded has answered, and rightly. */
 static void after_ask(struct step *st, int ret)
 {
-	if (ret)
-		OK(call_ask(st));
+	union addr c;
+
+	fault_again(st, ret, call_ask);
+	EQ(ASKED_OF, answers.unread);
+	EQ(0, answers.unsent);
+	EQ(0, answers.mark);
+	EQ(0, answers.error);
+	EQ(1, answers.nodelay);
+	EQ(TCP_ESTABLISHED, answers.info.tcpi_state);
+	OK(peer_of(st->p.s, &c));
+	CHECK(addr_equal(&c, &answers.own));
+	CHECK(addr_equal(&st->p.addr, &answers.peer));
+	/* No fault is injected into put_user(): this memory is not there. */
+	FAILS(EFAULT, ioctl(st->p.s, FIONREAD, NULL));
+	FAILS(EFAULT, ioctl(st->p.c, SIOCOUTQ, NULL));
+	FAILS(EFAULT, ioctl(st->p.s, SIOCATMARK, NULL));
+	recv_pattern(st->p.s, ASKED_OF, 7, 0);
 	fault_talk(st->p.c, st->p.s);
 }
 
 TEST_LIMIT(ask_faults, ~0u, 120)
 {
 	static const struct op op = {
-		"ioctl, getsockopt, names", before_talk, call_ask, after_ask, { EFAULT },
+		"ioctl, getsockopt, names", before_ask, call_ask, after_ask, { EFAULT },
 	};
 
-	fault_sweep(&op, 1);
+	fault_sweep(&op, 6);
 }
 
 static int call_epoll(struct step *st)
@@ -390,21 +417,28 @@ static int call_epoll(struct step *st)
 	return epoll_wait(st->fd, &e, 1, 0) < 0 ? -1 : 0;
 }
 
+/* It is told of what is there, and of what comes later. */
 static void after_epoll(struct step *st, int ret)
 {
+	struct epoll_event e;
+
 	/* It may have been added, and only asking have failed. */
 	if (ret && call_epoll(st) && errno != EEXIST)
 		FAIL("epoll: %s", ktap_errno(errno));
 	await(st->fd, POLLIN);
-	recv_pattern(st->p.s, MOVED, 7, 0);
+	recv_pattern(st->p.s, FAULT_SAID, 7, 0);
+	EQ(0, epoll_wait(st->fd, &e, 1, 0));
+	send_pattern(st->p.c, 1, 9, 0);
+	await(st->fd, POLLIN);
+	recv_pattern(st->p.s, 1, 9, 0);
 	fault_talk(st->p.c, st->p.s);
 }
 
 TEST_LIMIT(epoll_faults, ~0u, 120)
 {
 	static const struct op op = {
-		"epoll", before_said, call_epoll, after_epoll, { EFAULT, ENOMEM, EMFILE, ENFILE },
+		"epoll", fault_before_said, call_epoll, after_epoll, { EFAULT, ENOMEM, EMFILE, ENFILE },
 	};
 
-	fault_sweep(&op, 0);
+	fault_sweep(&op, 1);
 }
