@@ -12,9 +12,9 @@ socat_echo() {
 	size=$(stat -c %s "$SDP_SHARE/file")
 	server socat -T 60 "TCP6-LISTEN:9000,fork,reuseaddr,ipv6only=0,backlog=100$1" EXEC:cat
 	listening 9000
-	client 120 socat -T 60 -t 60 - "TCP:h2:9000$1" <"$SDP_SHARE/file" >"$dir/got"
+	client "$(amount 120 900)" socat -T 60 -t 60 - "TCP:h2:9000$1" <"$SDP_SHARE/file" >"$dir/got"
 	cmp "$dir/got" "$SDP_SHARE/file"
-	client 120 socat -T 60 -t 60 -b 1000 - "TCP6:h2:9000$1" <"$SDP_SHARE/file" >"$dir/got"
+	client "$(amount 120 900)" socat -T 60 -t 60 -b 1000 - "TCP6:h2:9000$1" <"$SDP_SHARE/file" >"$dir/got"
 	cmp "$dir/got" "$SDP_SHARE/file"
 	# Nothing at all, and the end of it.
 	client 60 socat -t 60 - "TCP4:10.9.0.2:9000$1" </dev/null >"$dir/got"
