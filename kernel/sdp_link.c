@@ -143,7 +143,7 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
 	}
 }
 
-void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
+void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 {
 	u32 rcv = READ_ONCE(sk->sk_rcvbuf);
 	u32 snd = READ_ONCE(sk->sk_sndbuf);
@@ -155,8 +155,13 @@ void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
 		snd = READ_ONCE(conn->sn->sndbuf_bytes);
 	WRITE_ONCE(conn->tx.limit, snd);
 	sdp_ring_set_max(conn, rcv);
-	sdp_ring_set_wanted(conn, READ_ONCE(sk->sk_rcvlowat));
 	sdp_link_sync_alive(sk, conn);
+}
+
+void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
+{
+	sdp_link_set_buffers(sk, conn);
+	sdp_ring_set_wanted(conn, READ_ONCE(sk->sk_rcvlowat));
 }
 
 void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn)

@@ -66,11 +66,20 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn);
 void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn);
 
 /**
- * sdp_link_set_limits() - SO_SNDBUF and SO_RCVBUF to its connection
+ * sdp_link_set_buffers() - SO_SNDBUF and SO_RCVBUF to its connection
  * @sk: the sock
  * @conn: its connection
  *
- * Context: any.
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn);
+
+/**
+ * sdp_link_set_limits() - SO_SNDBUF, SO_RCVBUF and SO_RCVLOWAT to its connection
+ * @sk: the sock
+ * @conn: its connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
  */
 void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn);
 
@@ -165,19 +174,17 @@ static inline bool sdp_link_cannot_send(const struct sock *sk,
 }
 
 /**
- * sdp_link_sync_limits() - what the user has set by SO_SNDBUF and SO_RCVBUF, and
- * by SO_RCVLOWAT
+ * sdp_link_sync_buffers() - what the user has set by SO_SNDBUF and SO_RCVBUF
  * @sk: locked
  * @conn: the connection
  *
  * Context: process.
  */
-static inline void sdp_link_sync_limits(const struct sock *sk,
-					struct sdp_conn *conn)
+static inline void sdp_link_sync_buffers(const struct sock *sk,
+					 struct sdp_conn *conn)
 {
-	if (unlikely(sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK) ||
-		     READ_ONCE(sk->sk_rcvlowat) != READ_ONCE(conn->rx.wanted)))
-		sdp_link_set_limits(sk, conn);
+	if (unlikely(sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK)))
+		sdp_link_set_buffers(sk, conn);
 }
 
 /**

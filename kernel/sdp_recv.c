@@ -278,16 +278,19 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 			.entry = LIST_HEAD_INIT(r.wait.entry),
 		},
 	};
-	u32 seen;
+	u32 seen, wanted;
 	int err;
 
 	if (flags & MSG_PEEK)
 		r.how |= SDP_BCOPY_PEEK;
 	else if (flags & MSG_TRUNC)
 		r.how |= SDP_BCOPY_DISCARD;
-	sdp_link_sync_limits(sk, conn);
-	if (unlikely(flags & MSG_PEEK && r.target > READ_ONCE(conn->rx.wanted)))
-		sdp_ring_set_wanted(conn, r.target);
+	sdp_link_sync_buffers(sk, conn);
+	/* Who peeks waits for all of it to be here; others take what comes. */
+	wanted = READ_ONCE(sk->sk_rcvlowat);
+	if (flags & MSG_PEEK)
+		wanted = max_t(u32, wanted, r.target);
+	sdp_ring_set_wanted(conn, wanted);
 	r.take = sdp_take_wants(conn, &msg->msg_iter,
 				r.timeo && !r.how ? len : 0);
 	r.ask = r.take;

@@ -52,12 +52,22 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks)
 
 void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 {
+	if (bytes == READ_ONCE(conn->rx.max_bytes))
+		return;
+	spin_lock_bh(&conn->rx.lock);
 	WRITE_ONCE(conn->rx.max_bytes, bytes);
+	WRITE_ONCE(conn->rx.full, false);	/* until looked at again */
+	spin_unlock_bh(&conn->rx.lock);
 }
 
 void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes)
 {
+	if (likely(bytes == READ_ONCE(conn->rx.wanted)))
+		return;
+	spin_lock_bh(&conn->rx.lock);
 	WRITE_ONCE(conn->rx.wanted, bytes);
+	WRITE_ONCE(conn->rx.full, false);	/* until looked at again */
+	spin_unlock_bh(&conn->rx.lock);
 }
 
 /* Buffers that the ring may grow to in this memory, large and small ones. */
@@ -295,15 +305,14 @@ bool sdp_ring_is_full(const struct sdp_conn *conn)
 	       READ_ONCE(conn->tx.flow.posted) <= SDP_RING_NOT_DATA;
 }
 
-/* Memory of a ring that nobody reads.  What is waited for may come in messages
- * that are as short as the first ones, though the buffers are large by now.
+/* Memory of a ring that nobody reads.  While less has come than is waited for
+ * that is all it may have: bytes may lie as thin in large buffers as they like.
  */
 static u32 sdp_ring_unread(const struct sdp_conn *conn)
 {
-	u64 wanted = READ_ONCE(conn->rx.wanted);
-
-	return min_t(u64, READ_ONCE(conn->rx.max_bytes),
-		     4 * wanted + SDP_RING_UNREAD);
+	if (sdp_ring_is_waited(conn))
+		return conn->rx.max_bytes;
+	return min_t(u32, conn->rx.max_bytes, SDP_RING_UNREAD);
 }
 
 /* How many are to be made, beside those @at_hand, or of them to go if negative;
@@ -317,7 +326,7 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	int want;
 
 	spin_lock_bh(&conn->rx.lock);
-	most = sdp_ring_max(conn, READ_ONCE(conn->rx.max_bytes));
+	most = sdp_ring_max(conn, conn->rx.max_bytes);
 	max = reading ? most : sdp_ring_max(conn, sdp_ring_unread(conn));
 	target = conn->rx.target;
 	/* Not while there is less than was wanted the last time; and what a

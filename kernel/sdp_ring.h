@@ -104,7 +104,7 @@ static inline bool sdp_ring_is_low(const struct sdp_conn *conn)
  *
  * Never below the four buffers that the protocol wants posted.
  *
- * Context: any.
+ * Context: process or softirq.
  */
 void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes);
 
@@ -113,12 +113,26 @@ void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes);
  * @conn: the connection
  * @bytes: of the stream, that nobody reads before all of them have come
  *
- * The ring grows for them although nothing is read, within its maximum; what
- * is waited for may still not fit: sdp_ring_is_full().
+ * The ring grows for them although nothing is read, within its maximum, from
+ * the next sdp_ring_post() on; what is waited for may still not fit:
+ * sdp_ring_is_full().
  *
- * Context: any.
+ * Context: process or softirq.
  */
 void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes);
+
+/**
+ * sdp_ring_is_waited() - does somebody wait for more than has come?
+ * @conn: the connection, rx.lock held
+ *
+ * Context: process or softirq.
+ * Return: true if so, and nobody takes anything until it has come.
+ */
+static inline bool sdp_ring_is_waited(const struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->rx.lock);
+	return conn->rx.wanted > 1 && conn->rx.inq < conn->rx.wanted;
+}
 
 /**
  * sdp_ring_is_full() - can nothing come before something is read?

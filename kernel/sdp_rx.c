@@ -49,7 +49,9 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 /*
  * Small payload is put behind the last one that no reader has taken over, and
  * its buffer is posted again at once: many small messages do not use up the
- * ring, so that a reader who waits for many bytes gets them.
+ * ring, so that a reader who waits for many bytes gets them.  While they are not
+ * here, larger payload is too: the peer may have cut what it sends for the small
+ * buffers of the beginning, and each of the large ones would hold one piece.
  */
 static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
 			 u32 mark)
@@ -58,7 +60,8 @@ static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
 	u32 end;
 
 	lockdep_assert_held(&conn->rx.lock);
-	if (bytes > SDP_RX_MERGE || list_empty(&conn->rx.queue))
+	if (list_empty(&conn->rx.queue) ||
+	    (bytes > SDP_RX_MERGE && !sdp_ring_is_waited(conn)))
 		return false;
 	last = list_last_entry(&conn->rx.queue, struct sdp_buf, node);
 	end = last->off + last->left;
@@ -254,6 +257,17 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	}
 }
 
+/* Somebody may wait for more than there is by now: it comes, or cannot. */
+static void sdp_rx_grow(struct sdp_conn *conn)
+{
+	bool full = sdp_ring_is_full(conn);
+
+	if (sdp_ring_post(conn, &conn->rx.idle, false))
+		sdp_tx_run(conn);
+	else if (!full && sdp_ring_is_full(conn))
+		sdp_conn_data_ready(conn);
+}
+
 /* Poll to the end and arm; false if the budget ran out. */
 static bool sdp_rx_drain(struct sdp_conn *conn)
 {
@@ -261,10 +275,8 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	int n;
 
 	lockdep_assert_held(&conn->rx.poll);
-	/* Since it was full somebody may wait for more than there is. */
-	if (unlikely(sdp_ring_is_low(conn)) && !conn->rx.lost &&
-	    sdp_ring_post(conn, &conn->rx.idle, false))
-		sdp_tx_run(conn);
+	if (unlikely(sdp_ring_is_low(conn)) && !conn->rx.lost)
+		sdp_rx_grow(conn);
 	do {
 		n = conn->xp->poll_recv(conn, budget);
 		if (n) {

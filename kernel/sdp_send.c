@@ -218,7 +218,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			call->why = SDP_CNT_COPIED_COST;
 	}
 	call->lease = unlikely(stays) && sdp_lease_begin(conn, len);
-	sdp_link_sync_limits(sk, conn);
+	sdp_link_sync_buffers(sk, conn);
 	sdp_tx_set_delay(conn, delay);
 	if (!len && sdp_link_cannot_send(sk, conn))
 		err = -EPIPE;

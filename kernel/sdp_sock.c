@@ -21,6 +21,7 @@
 #include "sdp_listen.h"
 #include "sdp_opt.h"
 #include "sdp_recv.h"
+#include "sdp_ring.h"
 #include "sdp_rx.h"
 #include "sdp_send.h"
 #include "sdp_sock.h"
@@ -239,9 +240,10 @@ static int sdp_set_rcvlowat(struct sock *sk, int val)
 		conn = sdp_link_conn_get(ssk);
 	if (conn) {
 		sdp_link_set_limits(sk, conn);
-		sdp_rx_poll(conn);
 		if (sdp_link_is_readable(sk, conn))
 			sk->sk_data_ready(sk);
+		else if (sdp_ring_is_low(conn))
+			sdp_conn_queue_work(conn);	/* this may not sleep */
 		sdp_conn_put(conn);
 	}
 	sdp_ulp_put(ssk);

@@ -53,7 +53,7 @@ static bool allowed(const struct op *op, int err)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(op->errors); i++)
+	for (i = 0; i < ARRAY_SIZE(op->errors) && op->errors[i]; i++)
 		if (op->errors[i] == err)
 			return true;
 	return false;

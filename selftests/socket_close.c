@@ -9,8 +9,6 @@
 
 #include "lib/variant.h"
 
-#define arrived(fd, n) EVENTUALLY(n, inq(fd))
-
 static void linger(int fd, int seconds)
 {
 	struct linger l = { .l_onoff = 1, .l_linger = seconds };

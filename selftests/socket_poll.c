@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <sys/select.h>
 
+#include <netinet/tcp.h>
+
 #include "lib/variant.h"
 
 #define ALL_EVENTS (POLLIN | POLLOUT | POLLRDHUP | POLLPRI)
@@ -347,6 +349,52 @@ TEST(epoll_edge_refused)
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
 	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
 	EQ_HEX(0, epoll_more(ep));
+}
+
+static void task_send_thin(struct task *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->len; i += 1500)
+		send_pattern(t->fd, 1500, 1, i);
+	t->ret = i;
+}
+
+/*
+ * More is asked for than is here while nobody looks: it is let in and told of;
+ * or, if there is no place for so much, that this is all.
+ */
+TEST(epoll_edge_rcvlowat_raised)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct task t = { .run = task_send_thin, .len = 450000 };
+		struct pair p;
+		int ep;
+
+		pair_start(&p);
+		if (i)
+			OK(set_int(p.c, SOL_SOCKET, SO_RCVBUF, 32768));
+		pair_finish(&p);
+		OK(set_int(p.s, SOL_TCP, TCP_NODELAY, 1));
+		ep = epoll_of(p.c, EPOLLIN | EPOLLET);
+		t.fd = p.s;
+		task_start(&t);
+		EQ_HEX(EPOLLIN, epoll_soon(ep));
+		while (epoll_more(ep))
+			;
+		OK(set_int(p.c, SOL_SOCKET, SO_RCVLOWAT, i ? 32768 : 150000));
+		EQ_HEX(EPOLLIN, epoll_soon(ep));
+		if (on_sdp() && !i)
+			CHECK(inq(p.c) >= 150000);
+		close(ep);
+		recv_pattern(p.c, t.len, 1, 0);
+		EQ(t.len, task_join(&t));
+		close(p.c);
+		close(p.s);
+		close(p.l);
+	}
 }
 
 /* One report for each arrival, none without. */

@@ -15,8 +15,6 @@
 
 #include "lib/variant.h"
 
-#define arrived(fd, n) EVENTUALLY(n, inq(fd))
-
 TEST(dup_shares)
 {
 	struct pair p;

@@ -19,8 +19,6 @@
 
 #include "lib/variant.h"
 
-#define arrived(fd, n) EVENTUALLY(n, inq(fd))
-
 /* A call that sleeps, and the signal it gets. */
 static int start_and_signal_(struct task *t)
 {

@@ -29,7 +29,7 @@ static int at_mark(int fd)
 }
 
 /* What the client sent is there, and the server's side has looked at it. */
-static int arrived_(const struct pair *p)
+static int all_arrived_(const struct pair *p)
 {
 	struct sdp_info c = { }, s = { };
 
@@ -40,12 +40,12 @@ static int arrived_(const struct pair *p)
 	return 0;
 }
 
-#define arrived(p)	CALL(arrived_(p))
+#define all_arrived(p)	CALL(all_arrived_(p))
 
 static int urgent_(const struct pair *p, const char *text)
 {
 	EQ((long long)strlen(text), send(p->c, text, strlen(text), MSG_OOB));
-	arrived(p);
+	all_arrived(p);
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static int urgent_(const struct pair *p, const char *text)
 static int plain_(const struct pair *p, const char *text)
 {
 	send_text(p->c, text);
-	arrived(p);
+	all_arrived(p);
 	return 0;
 }
 

@@ -81,6 +81,4 @@ int open_server_(void);
 
 void linger(int fd, int seconds);
 
-#define arrived(fd, n) EVENTUALLY(n, inq(fd))
-
 #endif

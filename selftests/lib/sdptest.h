@@ -49,6 +49,8 @@ int tcp_state(int fd);
 /* SIOCINQ, SIOCOUTQ; -1 with errno */
 int inq(int fd);
 int outq(int fd);
+/* Data of a test is on the other side when FIONREAD says so. */
+#define arrived(fd, n) EVENTUALLY(n, inq(fd))
 
 /* ----------------------------------------------------------------- addresses */
 
