@@ -204,7 +204,8 @@ class Parrot(Agent):
 
     def logged(self):
         """The kernel's log since the last time, without what soft-RoCE has to say
-        of each queue pair that ends by an error."""
+        of each queue pair that ends by an error, and a debug kernel of a thread
+        that ends, if it used more stack than any before."""
         lines = []
         try:
             while True:
@@ -214,7 +215,7 @@ class Parrot(Agent):
                     lines.append('lines were lost')
                     continue
                 text = text.split(';', 1)[1].split('\n')[0]
-                if not re.match(r'rxe\d+: qp#\d+ ', text):
+                if not re.match(r'rxe\d+: qp#\d+ |.* used greatest stack depth: ', text):
                     lines.append(text)
         except BlockingIOError:
             return lines
