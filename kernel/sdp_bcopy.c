@@ -138,6 +138,15 @@ static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
 	return done;
 }
 
+/* What comes may still be put behind the last: it is not read. */
+static void sdp_bcopy_give_back(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->rx.lock);
+	if (!list_empty(&conn->rx.ready))
+		list_move(conn->rx.ready.prev, &conn->rx.queue);
+	spin_unlock_bh(&conn->rx.lock);
+}
+
 ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		       size_t skip, unsigned int flags)
 {
@@ -148,8 +157,11 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 	size_t done = 0;
 	ssize_t err = 0;
 
-	if (flags & SDP_BCOPY_PEEK)
-		return sdp_bcopy_peek(conn, iter, len, skip, past);
+	if (flags & SDP_BCOPY_PEEK) {
+		err = sdp_bcopy_peek(conn, iter, len, skip, past);
+		sdp_bcopy_give_back(conn);
+		return err;
+	}
 	while (done < len && (buf = sdp_bcopy_first(conn))) {
 		size_t want = min_t(size_t, len - done,
 				    past ? buf->left :

@@ -49,6 +49,8 @@ static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 	lockdep_assert_held(&conn->rx.lock);
 	if (buf->fetched) {
 		conn->rx.fetched += sign * (int)buf->size;
+		if (!buf->filled)
+			conn->rx.fetching += sign * (int)buf->size;
 		return;
 	}
 	conn->rx.nbufs += sign;

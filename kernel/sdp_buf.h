@@ -36,7 +36,8 @@ struct sdp_buf {
 	u64 dma;
 	bool mapped;
 	bool posted;		/* the transport has it */
-	bool fetched;		/* by RDMA Read; not one of the ring */
+	bool fetched;		/* by RDMA Read; not one of the ring, */
+	bool filled;		/* and complete */
 	bool ended;		/* what came has had our device forget a key: */
 	u32 key;		/* this one */
 	u32 size;		/* bytes, header too */

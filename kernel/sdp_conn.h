@@ -293,14 +293,14 @@ struct sdp_conn {
 		} urg;
 		u16 nbufs;		/* of the ring */
 		u32 mem;		/* bytes of their pages */
-		u32 fetched;		/* the same of what RDMA Reads were given */
+		u32 fetched;		/* the same of what RDMA Reads were given, */
+		u32 fetching;		/* and of those that are not complete */
 		u16 target;		/* buffers to have */
 		u16 rq_size;		/* places in the receive queue */
 		u32 max_bytes;		/* that buffers may take */
 		u32 wanted;		/* bytes waited for, unread; set by users */
-		bool full;		/* no room for more buffers, or no memory:
-					 * the latter is set without the lock
-					 */
+		bool full;		/* no room for more buffers, or no memory, */
+		bool full_news;		/* and who waits has not been told */
 		bool low;		/* the peer has used most; set under tx.lock */
 		u8 lows;		/* how often in a row, under tx.lock */
 		unsigned long low_at;	/* jiffies of the last */

@@ -64,7 +64,8 @@ static u32 sdp_fetch_limit(const struct sdp_conn *conn)
 
 bool sdp_fetch_is_full(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->rx.fetched) >= sdp_fetch_limit(conn);
+	return READ_ONCE(conn->rx.fetched) >= sdp_fetch_limit(conn) &&
+	       !READ_ONCE(conn->rx.fetching);
 }
 
 /*

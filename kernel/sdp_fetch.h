@@ -45,7 +45,7 @@ static inline bool sdp_fetch_is_due(const struct sdp_conn *conn)
  * @conn: the connection
  *
  * Context: any.
- * Return: true if as much was fetched as may lie unread.
+ * Return: true if as much was fetched as may lie unread, all of it.
  */
 bool sdp_fetch_is_full(const struct sdp_conn *conn);
 

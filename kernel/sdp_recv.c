@@ -300,6 +300,8 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 			break;
 		/* Look whether more has come; then whether it ever will. */
 		seen = r.how & SDP_BCOPY_PEEK ? r.done + r.holes : 0;
+		/* Another's call may have wanted less meanwhile. */
+		sdp_ring_set_wanted(conn, wanted);
 		if (READ_ONCE(conn->rx.inq) <= seen)
 			sdp_rx_poll(conn);
 		if (READ_ONCE(conn->rx.inq) > seen ||
@@ -311,6 +313,9 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		sdp_take_wanted(conn, true);
 	if (r.waiting)
 		remove_wait_queue(&conn->wq, &r.wait);
+	/* Less may be here now than the next event waits for. */
+	if (unlikely(wanted > 1) && r.done && sdp_ring_is_low(conn))
+		sdp_rx_poll(conn);
 	return r.done ?: min(err, 0);
 }
 

@@ -50,13 +50,23 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks)
 	conn->rcv_size = peer_asks ? min(start, full) : full;
 }
 
+/* What was full may not be any more: who polls next is to see. */
+static void sdp_ring_look_again(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->rx.lock);
+	if (!conn->rx.full)
+		return;
+	WRITE_ONCE(conn->rx.full, false);
+	WRITE_ONCE(conn->rx.low, true);
+}
+
 void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 {
 	if (bytes == READ_ONCE(conn->rx.max_bytes))
 		return;
 	spin_lock_bh(&conn->rx.lock);
 	WRITE_ONCE(conn->rx.max_bytes, bytes);
-	WRITE_ONCE(conn->rx.full, false);	/* until looked at again */
+	sdp_ring_look_again(conn);
 	spin_unlock_bh(&conn->rx.lock);
 }
 
@@ -66,7 +76,7 @@ void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes)
 		return;
 	spin_lock_bh(&conn->rx.lock);
 	WRITE_ONCE(conn->rx.wanted, bytes);
-	WRITE_ONCE(conn->rx.full, false);	/* until looked at again */
+	sdp_ring_look_again(conn);
 	spin_unlock_bh(&conn->rx.lock);
 }
 
@@ -274,6 +284,9 @@ void sdp_ring_used(struct sdp_conn *conn)
 	/* The peer uses up what is to go, and has nothing to say. */
 	if (unlikely(conn->rx.flush)) {
 		WRITE_ONCE(conn->rx.flush, conn->rx.flush - 1);
+		/* Or has by now, and what is unread is not replaced by itself. */
+		if (sdp_flow_known(&conn->tx.flow) <= SDP_RING_NOT_DATA)
+			WRITE_ONCE(conn->rx.low, true);
 		return;
 	}
 	if (sdp_flow_known(&conn->tx.flow) >
@@ -299,6 +312,28 @@ static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
 	       conn->rx.nbufs >= here + SDP_RING_NOT_DATA;
 }
 
+/* With so many there, can the peer send nothing, and will they not be more? */
+static void sdp_ring_set_full(struct sdp_conn *conn, u16 here, bool at_end)
+{
+	bool full = at_end && here <= SDP_RING_NOT_DATA;
+
+	lockdep_assert_held(&conn->rx.lock);
+	if (full && !conn->rx.full && sdp_ring_is_waited(conn))
+		conn->rx.full_news = true;
+	WRITE_ONCE(conn->rx.full, full);
+}
+
+bool sdp_ring_turned_full(struct sdp_conn *conn)
+{
+	bool news;
+
+	spin_lock_bh(&conn->rx.lock);
+	news = conn->rx.full_news;
+	conn->rx.full_news = false;
+	spin_unlock_bh(&conn->rx.lock);
+	return news;
+}
+
 bool sdp_ring_is_full(const struct sdp_conn *conn)
 {
 	return READ_ONCE(conn->rx.full) &&
@@ -321,9 +356,10 @@ static u32 sdp_ring_unread(const struct sdp_conn *conn)
 static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 			   bool reading)
 {
+	u16 here = READ_ONCE(conn->tx.flow.posted) + at_hand;
 	bool over = sdp_mem_is_over();
 	u16 max, most, target;
-	int want;
+	int want, spare;
 
 	spin_lock_bh(&conn->rx.lock);
 	most = sdp_ring_max(conn, conn->rx.max_bytes);
@@ -347,16 +383,22 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	conn->rx.target = max_t(u16, min(target, most),
 				SDP_WIRE_CREDITS_MIN);
 	want = conn->rx.target - conn->rx.nbufs;
-	WRITE_ONCE(conn->rx.full, want <= 0 && (conn->rx.nbufs >= max ||
-						sdp_mem_is_short()));
+	if (want < 0) {
+		/* What waits for its reader counts, but is not there to be
+		 * posted: of those that are, the fewest stay, and are had.
+		 */
+		spare = SDP_WIRE_CREDITS_MIN - here;
+		if (over)
+			want = clamp(spare, want, 0);
+		else if (READ_ONCE(conn->rx.shrink) || READ_ONCE(conn->rx.flush))
+			want = max(spare, want);
+		else
+			want = 0;
+	}
+	sdp_ring_set_full(conn, here, want <= 0 && (conn->rx.nbufs >= most ||
+						    sdp_mem_is_short()));
 	spin_unlock_bh(&conn->rx.lock);
-	if (want >= 0)
-		return want;
-	if (!over && !READ_ONCE(conn->rx.shrink) && !READ_ONCE(conn->rx.flush))
-		return 0;
-	/* What waits for its reader counts, but is not there to be posted. */
-	return clamp(SDP_WIRE_CREDITS_MIN -
-		     (READ_ONCE(conn->tx.flow.posted) + at_hand), want, 0);
+	return want;
 }
 
 /* Those of an earlier size go, and others come in their place. */
@@ -378,8 +420,12 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 		dropped++;
 	}
 	want = sdp_ring_wanted(conn, at_hand, dropped, reading);
-	if (want > 0 && !sdp_ring_alloc(conn, bufs, size, want))
-		WRITE_ONCE(conn->rx.full, true);
+	if (want > 0 && !sdp_ring_alloc(conn, bufs, size, want)) {
+		spin_lock_bh(&conn->rx.lock);
+		sdp_ring_set_full(conn, READ_ONCE(conn->tx.flow.posted) + at_hand,
+				  true);
+		spin_unlock_bh(&conn->rx.lock);
+	}
 	while (want++ < 0 && !list_empty(bufs)) {
 		buf = list_first_entry(bufs, struct sdp_buf, node);
 		list_del_init(&buf->node);

@@ -125,14 +125,26 @@ void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes);
  * sdp_ring_is_waited() - does somebody wait for more than has come?
  * @conn: the connection, rx.lock held
  *
+ * Urgent bytes out of line are no part of what is waited for.
+ *
  * Context: process or softirq.
  * Return: true if so, and nobody takes anything until it has come.
  */
 static inline bool sdp_ring_is_waited(const struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->rx.lock);
-	return conn->rx.wanted > 1 && conn->rx.inq < conn->rx.wanted;
+	return conn->rx.wanted > 1 &&
+	       conn->rx.inq <= conn->rx.wanted + conn->rx.urg.holes;
 }
+
+/**
+ * sdp_ring_turned_full() - has it become full since this was asked?
+ * @conn: the connection
+ *
+ * Context: process or softirq.
+ * Return: true if so, and somebody waited for more: he is to be told.
+ */
+bool sdp_ring_turned_full(struct sdp_conn *conn);
 
 /**
  * sdp_ring_is_full() - can nothing come before something is read?

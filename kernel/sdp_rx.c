@@ -224,6 +224,7 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 		;
 	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn))
 		sdp_ring_post(conn, &conn->rx.idle, false);
+	data |= sdp_ring_turned_full(conn);
 	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);
 		data = false;	/* told by the end of stream, once */
@@ -260,11 +261,9 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 /* Somebody may wait for more than there is by now: it comes, or cannot. */
 static void sdp_rx_grow(struct sdp_conn *conn)
 {
-	bool full = sdp_ring_is_full(conn);
-
 	if (sdp_ring_post(conn, &conn->rx.idle, false))
 		sdp_tx_run(conn);
-	else if (!full && sdp_ring_is_full(conn))
+	if (sdp_ring_turned_full(conn))
 		sdp_conn_data_ready(conn);
 }
 

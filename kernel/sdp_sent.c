@@ -29,6 +29,8 @@ static void sdp_sent_read(struct sdp_conn *conn, struct sdp_msg *msg)
 		buf->off = 0;
 		buf->left = msg->bytes;
 		buf->mark = 0;
+		buf->filled = true;
+		conn->rx.fetching -= buf->size;
 		list_add_tail(&buf->node, &conn->rx.queue);
 		conn->rx.inq += msg->bytes;
 		msg->buf = NULL;

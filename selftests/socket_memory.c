@@ -142,6 +142,33 @@ TEST_ON(memory_shrinks_meanwhile, ON_SDP)
 	}
 }
 
+/* What is unread counts, but the peer cannot send into it. */
+TEST(memory_shrinks_unread)
+{
+	struct sdp_info info;
+	long long said;
+	struct pair p;
+
+	sysctl("shrink_after", ktap_ms(300));
+	pair_open(&p);
+	stream(p.c, p.s);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 150100));
+	send_pattern(p.c, 150000, 5, 0);
+	arrived(p.s, 150000);
+	if (on_sdp()) {
+		EVENTUALLY(true, (sdp_info(p.s, &info),
+				  info.sdpi_rcv_size < 4096));
+		do {
+			said = messages_sent(p.c) + messages_sent(p.s);
+			sleep_ms(300);
+		} while (said != messages_sent(p.c) + messages_sent(p.s));
+	}
+	EQ_HEX(0, poll_one(p.s, POLLIN, 0));
+	send_pattern(p.c, 100, 5, 150000);
+	await(p.s, POLLIN);
+	recv_pattern(p.s, 150100, 5, 0);
+}
+
 /*
  * A sender who is kept in the middle of copying has been told how long his
  * message may be: the peer is not asked for less meanwhile.
@@ -220,6 +247,33 @@ TEST_ON(memory_pressure, ON_SDP)
 	CHECK(mem_of(p.s) <= IDLE);
 	stream(p.s, p.c);
 	CHECK(mem_of(p.c) <= IDLE);
+}
+
+/* Less is there than is waited for, and told of; and so when that changes. */
+TEST_ON(memory_pressure_rcvlowat, ON_SDP)
+{
+	struct task t = { .run = task_send_all, .len = 300000 };
+	struct pair p, other;
+	char buf[5];
+
+	pair_open(&other);
+	fill(other.c, 1);
+	sysctl("zcopy_thresh", 0);
+	pair_open(&p);
+	sysctl("mem_pressure", 0);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 250000));
+	t.fd = p.c;
+	task_start(&t);
+	await(p.s, POLLIN);
+	CHECK(inq(p.s) < 240000);
+	EQ(5, recv(p.s, buf, sizeof(buf), 0));
+	EQ(-1, pattern_check(buf, sizeof(buf), 1, 0));
+	await(p.s, POLLIN);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 240000));
+	await(p.s, POLLIN);
+	CHECK(inq(p.s) < 240000);
+	recv_pattern(p.s, t.len - 5, 1, 5);
+	EQ(t.len, task_join(&t));
 }
 
 /*

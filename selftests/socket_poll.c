@@ -397,6 +397,32 @@ TEST(epoll_edge_rcvlowat_raised)
 	}
 }
 
+/* Somebody reads a little, and there is less than the mark. */
+TEST(epoll_edge_rcvlowat_less)
+{
+	struct task t = { .run = task_send_all, .len = 1 << 20 };
+	struct pair p;
+	char buf[10];
+	int ep;
+
+	sysctl("zcopy_thresh", 0);
+	pair_open(&p);
+	ep = epoll_of(p.s, EPOLLIN | EPOLLET);
+	t.fd = p.c;
+	task_start(&t);
+	EQ_HEX(EPOLLIN, epoll_soon(ep));
+	while (epoll_more(ep))
+		;
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, inq(p.s)));
+	while (epoll_more(ep))
+		;
+	EQ(10, recv(p.s, buf, sizeof(buf), 0));
+	EQ(-1, pattern_check(buf, sizeof(buf), 1, 0));
+	EQ_HEX(EPOLLIN, epoll_soon(ep));
+	recv_pattern(p.s, t.len - 10, 1, 10);
+	EQ(t.len, task_join(&t));
+}
+
 /* One report for each arrival, none without. */
 TEST(epoll_edge_data)
 {

@@ -247,11 +247,11 @@ TEST(rcvlowat_much)
 	unsigned int i;
 
 	for (i = 0; i < 2 * ARRAY_SIZE(lowats); i++) {
-		int lowat = lowats[i / 2];
-		struct task t = { .run = task_send_all, .len = lowat + 9999 };
+		/* Read by RDMA, and copied, which takes more buffers. */
+		int lowat = i % 2 ? lowats[i / 2] : lowats[i / 2] * 8 / 5;
+		struct task t = { .run = task_send_all, .len = 2 * lowat };
 		struct pair p;
 
-		/* Read by RDMA, and copied. */
 		sysctl("zcopy_thresh", i % 2 ? 0 : 65536);
 		pair_open(&p);
 		OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, lowat));
@@ -320,6 +320,25 @@ TEST(rcvlowat_much_later)
 	recv_pattern(p.s, 4000, 5, 0);
 }
 
+/* What is being read by RDMA is not here yet. */
+TEST(rcvlowat_of_one_send)
+{
+	struct task t = { .run = task_send, .len = 4 << 20 };
+	struct pair p;
+
+	t.buf = malloc(t.len);
+	pattern_fill(t.buf, t.len, 1, 0);
+	pair_open(&p);
+	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 800000));
+	t.fd = p.c;
+	task_start(&t);
+	await(p.s, POLLIN);
+	CHECK(inq(p.s) >= 800000);
+	recv_pattern(p.s, t.len, 1, 0);
+	EQ(t.len, task_join(&t));
+	free(t.buf);
+}
+
 static void task_send_small(struct task *t)
 {
 	size_t i;
@@ -372,6 +391,37 @@ TEST(peek_much)
 	EQ(-1, pattern_check(buf, sizeof(buf), 1, 0));
 	recv_pattern(p.s, t.len, 1, 0);
 	EQ(t.len, task_join(&t));
+}
+
+/* Short messages, one by one, take no more room while somebody looks at them. */
+TEST(peek_small)
+{
+	static char buf[20000];
+	struct task peek = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf),
+		.flags = MSG_PEEK | MSG_WAITALL,
+	};
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_NODELAY, 1));
+	peek.fd = p.s;
+	task_start(&peek);
+	for (i = 0; i < (int)sizeof(buf); i += 100) {
+		send_pattern(p.c, 100, 5, i);
+		arrived(p.s, i + 100);
+		if (i < (int)sizeof(buf) - 100)
+			wait_asleep(getpid(), peek.tid);
+	}
+	EQ(sizeof(buf), task_join(&peek));
+	EQ(-1, pattern_check(buf, sizeof(buf), 5, 0));
+	for (; i < 2 * (int)sizeof(buf); i += 100) {
+		send_pattern(p.c, 100, 5, i);
+		arrived(p.s, i + 100);
+		EQ(100, recv(p.s, buf, 100, MSG_PEEK | MSG_DONTWAIT));
+	}
+	recv_pattern(p.s, i, 5, 0);
 }
 
 TEST(fionread)

@@ -307,7 +307,7 @@ class Halves:
         if m.payload:
             self.ends.add('proto')
             self.expected.append(m.payload)
-        if m.non_discards != self.ns:
+        if signed(self.ns - m.non_discards):
             self.ns -= 1                # stale: payload has killed it
             return None
         if self.their_fin:
@@ -345,7 +345,7 @@ class Halves:
         self.posted = m.mseq
         for va, data in written:
             space = (self.back or self.spaces or [None])[0]
-            check(space, f'it writes {len(data)} bytes, and was not asked to')
+            check(space, f'it writes {len(data)} bytes to {va:#x}, and was not asked to')
             check(va == space.va + len(space.bytes) and
                   len(space.bytes) + len(data) <= space.size,
                   f'it writes {len(data)} bytes to {va:#x}')
