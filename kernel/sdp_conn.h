@@ -299,6 +299,7 @@ struct sdp_conn {
 		u16 rq_size;		/* places in the receive queue */
 		u32 max_bytes;		/* that buffers may take */
 		u32 wanted;		/* bytes waited for, unread; set by users */
+		bool flushed;		/* a buffer that was to go was used; of who polls */
 		bool full;		/* no room for more buffers, or no memory, */
 		bool full_news;		/* and who waits has not been told */
 		bool low;		/* the peer has used most; set under tx.lock */

@@ -265,6 +265,16 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 	return 0;
 }
 
+/* Who peeks waits for all of it to be here; others take what comes. */
+static void sdp_recv_wants(const struct sdp_recv *r)
+{
+	u32 wanted = READ_ONCE(r->sk->sk_rcvlowat);
+
+	if (r->how & SDP_BCOPY_PEEK)
+		wanted = max_t(u32, wanted, r->target);
+	sdp_ring_set_wanted(r->conn, wanted);
+}
+
 ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		 struct msghdr *msg, size_t len, int flags)
 {
@@ -278,7 +288,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 			.entry = LIST_HEAD_INIT(r.wait.entry),
 		},
 	};
-	u32 seen, wanted;
+	u32 seen;
 	int err;
 
 	if (flags & MSG_PEEK)
@@ -286,11 +296,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	else if (flags & MSG_TRUNC)
 		r.how |= SDP_BCOPY_DISCARD;
 	sdp_link_sync_buffers(sk, conn);
-	/* Who peeks waits for all of it to be here; others take what comes. */
-	wanted = READ_ONCE(sk->sk_rcvlowat);
-	if (flags & MSG_PEEK)
-		wanted = max_t(u32, wanted, r.target);
-	sdp_ring_set_wanted(conn, wanted);
+	sdp_recv_wants(&r);
 	r.take = sdp_take_wants(conn, &msg->msg_iter,
 				r.timeo && !r.how ? len : 0);
 	r.ask = r.take;
@@ -301,7 +307,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		/* Look whether more has come; then whether it ever will. */
 		seen = r.how & SDP_BCOPY_PEEK ? r.done + r.holes : 0;
 		/* Another's call may have wanted less meanwhile. */
-		sdp_ring_set_wanted(conn, wanted);
+		sdp_recv_wants(&r);
 		if (READ_ONCE(conn->rx.inq) <= seen)
 			sdp_rx_poll(conn);
 		if (READ_ONCE(conn->rx.inq) > seen ||
@@ -314,7 +320,8 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	if (r.waiting)
 		remove_wait_queue(&conn->wq, &r.wait);
 	/* Less may be here now than the next event waits for. */
-	if (unlikely(wanted > 1) && r.done && sdp_ring_is_low(conn))
+	if (unlikely(READ_ONCE(conn->rx.wanted) > 1) && r.done &&
+	    sdp_ring_is_low(conn))
 		sdp_rx_poll(conn);
 	return r.done ?: min(err, 0);
 }

@@ -230,6 +230,10 @@ void sdp_ring_shrink(struct sdp_conn *conn)
 	WRITE_ONCE(conn->rcv_size, conn->rx.shrink);
 	WRITE_ONCE(conn->rx.flush, conn->tx.flow.posted);
 	WRITE_ONCE(conn->rx.shrink, 0);
+	/* As promised, whatever made it grow meanwhile. */
+	spin_lock(&conn->rx.lock);
+	conn->rx.target = SDP_WIRE_CREDITS_MIN;
+	spin_unlock(&conn->rx.lock);
 	conn->rx.lows = 0;
 	WRITE_ONCE(conn->rx.low, false);
 }
@@ -278,18 +282,18 @@ void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
-void sdp_ring_used(struct sdp_conn *conn)
+void sdp_ring_used(struct sdp_conn *conn, bool empty)
 {
 	lockdep_assert_held(&conn->tx.lock);
 	/* The peer uses up what is to go, and has nothing to say. */
 	if (unlikely(conn->rx.flush)) {
 		WRITE_ONCE(conn->rx.flush, conn->rx.flush - 1);
 		/* Or has by now, and what is unread is not replaced by itself. */
-		if (sdp_flow_known(&conn->tx.flow) <= SDP_RING_NOT_DATA)
-			WRITE_ONCE(conn->rx.low, true);
+		conn->rx.flushed = true;
 		return;
 	}
-	if (sdp_flow_known(&conn->tx.flow) >
+	/* Its buffer is there again at once. */
+	if (empty || sdp_flow_known(&conn->tx.flow) >
 	    max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA))
 		return;
 	sdp_ring_short(conn);
@@ -319,7 +323,7 @@ static void sdp_ring_set_full(struct sdp_conn *conn, u16 here, bool at_end)
 
 	lockdep_assert_held(&conn->rx.lock);
 	if (full && !conn->rx.full && sdp_ring_is_waited(conn))
-		conn->rx.full_news = true;
+		WRITE_ONCE(conn->rx.full_news, true);
 	WRITE_ONCE(conn->rx.full, full);
 }
 
@@ -327,9 +331,11 @@ bool sdp_ring_turned_full(struct sdp_conn *conn)
 {
 	bool news;
 
+	if (likely(!READ_ONCE(conn->rx.full_news)))
+		return false;
 	spin_lock_bh(&conn->rx.lock);
 	news = conn->rx.full_news;
-	conn->rx.full_news = false;
+	WRITE_ONCE(conn->rx.full_news, false);
 	spin_unlock_bh(&conn->rx.lock);
 	return news;
 }
@@ -393,7 +399,7 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 		else if (READ_ONCE(conn->rx.shrink) || READ_ONCE(conn->rx.flush))
 			want = max(spare, want);
 		else
-			want = 0;
+			want = max(spare, 0);
 	}
 	sdp_ring_set_full(conn, here, want <= 0 && (conn->rx.nbufs >= most ||
 						    sdp_mem_is_short()));
@@ -407,8 +413,8 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 {
 	u32 size = READ_ONCE(conn->rcv_size);
 	struct sdp_buf *buf, *next;
-	u16 at_hand = 0, dropped = 0;
-	int want;
+	u16 at_hand = 0, dropped = 0, here;
+	int want, made;
 
 	list_for_each_entry_safe(buf, next, bufs, node) {
 		if (buf->size == size) {
@@ -420,11 +426,14 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 		dropped++;
 	}
 	want = sdp_ring_wanted(conn, at_hand, dropped, reading);
-	if (want > 0 && !sdp_ring_alloc(conn, bufs, size, want)) {
-		spin_lock_bh(&conn->rx.lock);
-		sdp_ring_set_full(conn, READ_ONCE(conn->tx.flow.posted) + at_hand,
-				  true);
-		spin_unlock_bh(&conn->rx.lock);
+	if (want > 0) {
+		made = sdp_ring_alloc(conn, bufs, size, want);
+		if (made < want) {
+			here = READ_ONCE(conn->tx.flow.posted) + at_hand + made;
+			spin_lock_bh(&conn->rx.lock);
+			sdp_ring_set_full(conn, here, true);
+			spin_unlock_bh(&conn->rx.lock);
+		}
 	}
 	while (want++ < 0 && !list_empty(bufs)) {
 		buf = list_first_entry(bufs, struct sdp_buf, node);

@@ -78,12 +78,13 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs,
 /**
  * sdp_ring_used() - a message of the peer has used a buffer
  * @conn: the connection, tx.lock held
+ * @empty: it was one that carries nothing but its header
  *
  * Remembers if the peer has used most of what it knows of.
  *
  * Context: process or softirq.
  */
-void sdp_ring_used(struct sdp_conn *conn);
+void sdp_ring_used(struct sdp_conn *conn, bool empty);
 
 /**
  * sdp_ring_is_low() - is the ring to grow?

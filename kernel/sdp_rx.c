@@ -140,7 +140,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	}
 	if (unlikely(conn->tx.flow.peer_bufs > SDP_SIZE_FEW && !conn->tx.grown))
 		sdp_size_grown(conn);
-	sdp_ring_used(conn);
+	sdp_ring_used(conn, msg->mid == SDP_MID_DATA && !sdp_wire_payload(msg));
 	spin_unlock_bh(&conn->tx.lock);
 	return heard;
 }
@@ -222,8 +222,10 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	/* Nothing arrives any more, and what is posted comes back at once. */
 	if (unlikely(conn->rx.lost))
 		;
-	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn))
+	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn) ||
+		 conn->rx.flushed)
 		sdp_ring_post(conn, &conn->rx.idle, false);
+	conn->rx.flushed = false;
 	data |= sdp_ring_turned_full(conn);
 	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);

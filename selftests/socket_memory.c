@@ -119,6 +119,24 @@ TEST_ON(memory_shrinks_once, ON_SDP)
 	EQ(asked, counter("shrinks"));
 }
 
+/* Those that are large from the beginning stay so, and are fewer. */
+TEST_ON(memory_shrinks_large, ON_SDP)
+{
+	struct sdp_info info;
+	struct pair p;
+
+	sysctl("rcvbuf_start", 16384);
+	sysctl("shrink_after", ktap_ms(300));
+	pair_open(&p);
+	stream(p.c, p.s);
+	OK(sdp_info(p.s, &info));
+	CHECK(info.sdpi_posted > 4);
+	EVENTUALLY(4, (sdp_info(p.s, &info), info.sdpi_posted));
+	sleep_ms(ktap_ms(900));
+	OK(sdp_info(p.s, &info));
+	EQ(4, info.sdpi_posted);
+}
+
 /* Senders who find the ring small, or shrinking, lose nothing. */
 TEST_ON(memory_shrinks_meanwhile, ON_SDP)
 {
@@ -145,6 +163,7 @@ TEST_ON(memory_shrinks_meanwhile, ON_SDP)
 /* What is unread counts, but the peer cannot send into it. */
 TEST(memory_shrinks_unread)
 {
+	unsigned long long asked;
 	struct sdp_info info;
 	long long said;
 	struct pair p;
@@ -156,12 +175,19 @@ TEST(memory_shrinks_unread)
 	send_pattern(p.c, 150000, 5, 0);
 	arrived(p.s, 150000);
 	if (on_sdp()) {
+		OK(sdp_info(p.s, &info));
+		CHECK(info.sdpi_rcv_size > 4096);
 		EVENTUALLY(true, (sdp_info(p.s, &info),
 				  info.sdpi_rcv_size < 4096));
+		asked = counter("shrinks");
 		do {
 			said = messages_sent(p.c) + messages_sent(p.s);
-			sleep_ms(300);
+			sleep_ms(ktap_ms(900));
 		} while (said != messages_sent(p.c) + messages_sent(p.s));
+		/* Asked once: it does not grow again by being used up. */
+		EQ(asked, counter("shrinks"));
+		OK(sdp_info(p.s, &info));
+		EQ(4, info.sdpi_posted);
 	}
 	EQ_HEX(0, poll_one(p.s, POLLIN, 0));
 	send_pattern(p.c, 100, 5, 150000);

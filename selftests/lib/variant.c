@@ -323,6 +323,7 @@ static struct {
 	{ "max_conns", -1 }, { "max_conns_user", -1 }, { "learn", -1 },
 	{ "cache_timeout", -1 }, { "cache_max", -1 }, { "require_timeout", -1 },
 	{ "mem_pressure", -1 }, { "mem_max", -1 }, { "shrink_after", -1 },
+	{ "rcvbuf_start", -1 },
 	{ "poll_usec", -1 }, { "fallback_records", -1 },
 	{ "zcopy_thresh", -1 }, { "zcopy_wait", -1 }, { "zcopy_pinned", -1 },
 	{ "zcopy_adverts", -1 }, { "zcopy_write", -1 },
@@ -354,8 +355,14 @@ static int get_tunable(const char *word)
 int sysctl_(const char *word, int value)
 {
 	int fd = OK(tunable(word, O_WRONLY)), n;
+	unsigned int i;
 	char text[16];
 
+	for (i = 0; i < ARRAY_SIZE(tunables); i++)
+		if (!strcmp(tunables[i].word, word))
+			break;
+	if (i == ARRAY_SIZE(tunables))
+		FAIL("%s is not given back after a case: see tunables[]", word);
 	n = snprintf(text, sizeof(text), "%d", value);
 	EQ(n, write(fd, text, n));
 	close(fd);
