@@ -389,7 +389,7 @@ TEST(epoll_edge_rcvlowat_raised)
 		if (on_sdp() && !i)
 			CHECK(inq(p.c) >= 150000);
 		close(ep);
-		recv_pattern(p.c, t.len, 1, 0);
+		recv_past_lowat(p.c, t.len, 1, 0);
 		EQ(t.len, task_join(&t));
 		close(p.c);
 		close(p.s);

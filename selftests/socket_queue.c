@@ -259,7 +259,7 @@ TEST(rcvlowat_much)
 		task_start(&t);
 		await(p.s, POLLIN);
 		CHECK(inq(p.s) >= lowat);
-		recv_pattern(p.s, t.len, 1, 0);
+		recv_past_lowat(p.s, t.len, 1, 0);
 		EQ(t.len, task_join(&t));
 		close(p.c);
 		close(p.s);
@@ -306,7 +306,7 @@ TEST(rcvlowat_much_later)
 	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 500000));
 	await(p.s, POLLIN);	/* TCP says so though there is less */
 	CHECK(inq(p.s) >= (on_sdp() ? 500000 : 30000));
-	recv_pattern(p.s, t.len, 1, 0);
+	recv_past_lowat(p.s, t.len, 1, 0);
 	EQ(t.len, task_join(&t));
 
 	OK(set_int(p.s, SOL_SOCKET, SO_RCVLOWAT, 5000));
@@ -334,7 +334,7 @@ TEST(rcvlowat_of_one_send)
 	task_start(&t);
 	await(p.s, POLLIN);
 	CHECK(inq(p.s) >= 800000);
-	recv_pattern(p.s, t.len, 1, 0);
+	recv_past_lowat(p.s, t.len, 1, 0);
 	EQ(t.len, task_join(&t));
 	free(t.buf);
 }
@@ -364,7 +364,7 @@ TEST(rcvlowat_of_small)
 	task_start(&t);
 	await(p.s, POLLIN);
 	CHECK(inq(p.s) >= (on_sdp() ? 200000 : 400000));
-	recv_pattern(p.s, t.len, 1, 0);
+	recv_past_lowat(p.s, t.len, 1, 0);
 	EQ(t.len, task_join(&t));
 }
 

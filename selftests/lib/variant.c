@@ -204,6 +204,13 @@ int pair_shut_(const struct pair *p)
 	return 0;
 }
 
+int recv_past_lowat_(int fd, size_t len, __u64 key, __u64 pos)
+{
+	if (!on_sdp())
+		OK(set_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1));
+	return recv_pattern_(fd, len, key, pos);
+}
+
 long long fill_(int fd, __u64 key)
 {
 	static char buf[16384];

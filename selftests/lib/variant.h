@@ -106,6 +106,14 @@ int pair_finish_(struct pair *p);
 int pair_shut_(const struct pair *p);
 #define pair_shut(p)	CALL(pair_shut_(p))
 
+/*
+ * As recv_pattern(), of a socket with SO_RCVLOWAT and less than that at the end.
+ * SDP wakes who sleeps in recv() as soon as what is missing is there.  TCP does
+ * not, if he took a part before he slept: then it waits for SO_RCVLOWAT anew.
+ */
+int recv_past_lowat_(int fd, size_t len, __u64 key, __u64 pos);
+#define recv_past_lowat(...) CALL(recv_past_lowat_(__VA_ARGS__))
+
 /* Sends until the socket, made non-blocking for it, takes no more. */
 long long fill_(int fd, __u64 key);
 #define fill(fd, key)	CALL(fill_(fd, key))
