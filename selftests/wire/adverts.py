@@ -258,6 +258,12 @@ def peer_that_takes(t, wait=5000, **hello):
     return t.up(t.peer.hello(t.host, **{'max_adverts': 4, **hello}))
 
 
+def reads_pipelined(t, c, s):
+    """The peer asks for several SrcAvails at a time; the kernel knows."""
+    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
+    t.heard(c, s)
+
+
 @case(ipv=(4, 6), accept=1)
 def offers(t):
     """A long blocking send: first combined, and as the peer asks for it, several
@@ -370,7 +376,7 @@ def refused_again_and_again(t):
 def refused_all(t):
     """One SendSm ends all that is out."""
     c, s = peer_that_takes(t)
-    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
+    reads_pipelined(t, c, s)
     t.remote.send_meanwhile(s, 8 * PIECE, 3, None, 8)
     wants(c, sdp.MODE_CHANGE)
     out = [wants(c, sdp.SRC_AVAIL) for _ in range(4)]

@@ -3,7 +3,7 @@
 forget its key; imported by wire.py.
 """
 import sdp_decode as sdp
-from adverts import INLINE, PIECE, SIZE, moved, pipelined, receives, wants
+from adverts import INLINE, PIECE, SIZE, moved, pipelined, reads_pipelined, receives, wants
 from harness import BROKEN, case
 from roce import FACTOR
 from sockets import pattern
@@ -61,7 +61,7 @@ def ends_nothing(t, cap, ours):
 @case(('all of it', SIZE), ('less', 200000), accept=1)
 def ends_what_it_has_written(t, size):
     c, s = able(t)
-    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
+    reads_pipelined(t, c, s)
     t.remote.send_meanwhile(s, PIECE, 1)
     wants(c, sdp.MODE_CHANGE)
     assert c.take_offer(wants(c, sdp.SRC_AVAIL), 0) == pattern(PIECE, 1)

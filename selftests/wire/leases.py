@@ -7,7 +7,7 @@ is offered, or does not, or says where it wants it.
 import errno
 
 import sdp_decode as sdp
-from adverts import INLINE, PIECE, SIZE, moved, peer_that_takes, wants
+from adverts import INLINE, PIECE, SIZE, moved, peer_that_takes, reads_pipelined, wants
 from harness import case
 from roce import FACTOR
 from sockets import pattern
@@ -40,9 +40,7 @@ def comes(c, want):
 def lessor(t, wait=5000, **hello):
     """A connection whose kernel source is in pipelined mode, one call lent."""
     c, s = peer_that_takes(t, wait, **hello)
-    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
-    # Nothing is lent before it was heard.
-    t.tell(c, s, 10)
+    reads_pipelined(t, c, s)
     lends(t, s, PIECE, 1)
     wants(c, sdp.MODE_CHANGE)
     assert c.take_offer(wants(c, sdp.SRC_AVAIL, PIECE), 0) == pattern(PIECE, 1)

@@ -9,7 +9,7 @@ import os
 import time
 
 import sdp_decode as sdp
-from adverts import PIECE, SIZE, moved, peer_that_takes, pipelined, wants
+from adverts import PIECE, SIZE, moved, peer_that_takes, pipelined, reads_pipelined, wants
 from harness import BROKEN, case, until
 from roce import FACTOR
 from sockets import pattern
@@ -20,7 +20,7 @@ from sockets import pattern
 def wants_write(t, **hello):
     """A connection whose kernel source is in pipelined mode: (c, s, NonDiscards)."""
     c, s = peer_that_takes(t, **hello)
-    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
+    reads_pipelined(t, c, s)
     t.remote.send_meanwhile(s, PIECE, 1)
     wants(c, sdp.MODE_CHANGE)
     assert c.take_offer(wants(c, sdp.SRC_AVAIL), 0) == pattern(PIECE, 1)
@@ -88,7 +88,7 @@ def fills_one_after_the_other(t):
 def sink_avail_crosses(t, part):
     """A valid SinkAvail takes the SrcAvails back (4.5): they are written."""
     c, s = peer_that_takes(t)
-    c.send(sdp.DATA, flags=sdp.REQ_PIPE)
+    reads_pipelined(t, c, s)
     t.remote.send_meanwhile(s, SIZE, 3)
     wants(c, sdp.MODE_CHANGE)
     first = wants(c, sdp.SRC_AVAIL)
