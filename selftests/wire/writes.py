@@ -432,7 +432,7 @@ def end_before_he_asked(t):
     t.heard(c, s)
     c.bufs, room = 1, c.bufs
     c.send(sdp.DATA)
-    time.sleep(0.1 * FACTOR)
+    t.heard(c, s)
     t.remote.read_meanwhile(s, 100000)
     time.sleep(0.1 * FACTOR)
     t.quiet(c)
