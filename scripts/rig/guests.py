@@ -58,6 +58,7 @@ class Uml:
     memory = '1G'
     boot_limit = 90
     boots = 1
+    own_time = False    # whether a guest's second is not the machine's
 
     def __init__(self, kernel_dir, smp):
         self.kernel = os.path.join(kernel_dir, 'linux')
@@ -105,22 +106,27 @@ class Qemu:
     boots = 3       # the emulator can trip over a kernel that patches itself while booting
     trial_limit = 20
 
-    def __init__(self, kernel_dir, smp, icount, cache):
+    def __init__(self, kernel_dir, smp, icount, cache, tsc):
         self.kernel = glob.glob(f'{kernel_dir}/boot/vmlinuz-*')[0]
         self.initramfs = f'{kernel_dir}/initramfs'
         self.modules = glob.glob(f'{kernel_dir}/lib/modules/*')[0]
         self.smp, self.icount, self.cache = 1 if icount else smp, icount, cache
+        self.tsc = tsc          # kHz of this machine's, '' if it has none
+        self.own_time = icount
 
     def start(self, run, hosts, memory):
         guests = []
         ends = cables(hosts, socket.SOCK_STREAM)
         accel = self.accelerator()
+        # The emulator hands its own counter through: not to be measured by a guest
+        # that is interrupted meanwhile.
+        tsc = f'tsc_early_khz={self.tsc} ' if self.tsc and not self.icount else ''
         for i, mine in enumerate(ends):
             n = i + 1
             argv = self.machine(accel, memory) + [
                 '-name', f'h{n}', '-serial', f'file:{run}/h{n}/console', '-append',
                 'console=ttyS0 panic=-1 oops=panic quiet net.ifnames=0 mitigations=off '
-                'nowatchdog tsc=reliable dummy.numdummies=0 rig_kind=qemu '
+                f'nowatchdog tsc=reliable {tsc}dummy.numdummies=0 rig_kind=qemu '
                 f'rig_n={n} rig_run={run} rig_modules={self.modules}',
                 '-device', 'virtio-rng-pci',
                 # A device with memory, for tests that send from there.
