@@ -660,11 +660,20 @@ TEST(zcopy_fork)
 	struct task t = { .run = task_send, .len = LONG };
 	struct task r = { .run = task_recv, .len = LONG, .flags = MSG_WAITALL };
 	struct pair p;
+	sigset_t ends;
 	pid_t pid;
 	int i;
 
 	pair_open(&p);
 	learn_to_ask(&p);
+	/*
+	 * A child that ends while its parent's thread is still in fork(), where
+	 * libc blocks all signals, has SIGCHLD delivered to another thread, and
+	 * its call returns with what it has done so far.
+	 */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	EQ(0, pthread_sigmask(SIG_BLOCK, &ends, NULL));
 	for (i = 0; i < 3; i++) {
 		t.fd = p.c;
 		t.buf = pattern(LONG, 0);
@@ -681,9 +690,9 @@ TEST(zcopy_fork)
 		memset((char *)r.buf + LONG - 1, 3, 1);
 		task_start(i ? &r : &t);
 		CHILD_OK(pid);
-		EQ(LONG, task_join(&t));
 		EQ(LONG, task_join(&r));
 		EQ(-1, pattern_check(r.buf, LONG, 1, 0));
+		EQ(LONG, task_join(&t));
 	}
 }
 
