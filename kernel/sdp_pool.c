@@ -3,6 +3,9 @@
  * What is dear to make and as good as new when given back waits here for the
  * next who wants one: completion queues, memory registrations.  So a pool grows
  * with use; and what nobody has wanted for SDP_POOL_IDLE_MS is destroyed.
+ *
+ * Queue pairs do not: the peer's CM keeps their number for its time wait, and
+ * rejects a request that comes with it again as stale.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>

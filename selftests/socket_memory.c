@@ -160,6 +160,54 @@ TEST_ON(memory_shrinks_meanwhile, ON_SDP)
 	}
 }
 
+#define TRACING "/sys/kernel/tracing/"
+
+static int trace_set(const char *file, const char *value)
+{
+	int fd = OK(open(file, O_WRONLY | O_TRUNC | O_CLOEXEC));
+
+	EQ((int)strlen(value), write(fd, value, strlen(value)));
+	close(fd);
+	return 0;
+}
+
+/* How often work of ours ran in so many ms. */
+static int works_in(unsigned int ms)
+{
+	static char line[4096];
+	int n = 0;
+	FILE *f;
+
+	trace_set(TRACING "events/workqueue/workqueue_execute_start/enable", "1");
+	close(OK(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC)));
+	sleep_ms(ms);
+	f = fopen(TRACING "trace", "r");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		n += !!strstr(line, " function sdp_");
+	fclose(f);
+	trace_set(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+	return n;
+}
+
+/*
+ * Who is idle costs no processor time: all that runs without a call, and without
+ * a message, is work; and none does when what was used is shrunk and trimmed.
+ */
+TEST_LIMIT(idle_runs_nothing, ON_SDP, 120)
+{
+	struct pair p;
+
+	sysctl("shrink_after", ktap_ms(300));
+	pair_open(&p);
+	stream(p.c, p.s);
+	CHECK(works_in(ktap_ms(1000)) > 0);
+	while (works_in(ktap_ms(2000)))
+		;
+	send_text(p.c, "still there");
+	recv_text(p.s, "still there");
+}
+
 /* What is unread counts, but the peer cannot send into it. */
 TEST(memory_shrinks_unread)
 {
