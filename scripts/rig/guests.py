@@ -106,7 +106,8 @@ class Qemu:
     boots = 3       # the emulator can trip over a kernel that patches itself while booting
     trial_limit = 20
 
-    def __init__(self, kernel_dir, smp, icount, cache, tsc):
+    def __init__(self, emulator, kernel_dir, smp, icount, cache, tsc):
+        self.emulator = emulator
         self.kernel = glob.glob(f'{kernel_dir}/boot/vmlinuz-*')[0]
         self.initramfs = f'{kernel_dir}/initramfs'
         self.modules = glob.glob(f'{kernel_dir}/lib/modules/*')[0]
@@ -152,7 +153,7 @@ class Qemu:
         # Without la57=off a TLB miss costs more; with erms or fsrm the kernel copies
         # by "rep movsb", which the emulator runs byte by byte.
         cpu = 'host' if accel == 'kvm' else 'max,la57=off,erms=off,fsrm=off'
-        argv = ['qemu-system-x86_64', '-accel', accel, '-cpu', cpu, '-smp', str(self.smp),
+        argv = [self.emulator, '-accel', accel, '-cpu', cpu, '-smp', str(self.smp),
                 '-m', memory, '-machine', 'q35', '-nodefaults', '-no-user-config',
                 '-display', 'none', '-no-reboot', '-kernel', self.kernel,
                 '-initrd', self.initramfs]

@@ -96,7 +96,7 @@ archive_sources() {
 	[ -r $key ] || die "$key is missing: apt-get install debian-archive-keyring"
 	echo "deb [signed-by=$key] $main $1 main"
 	case $1 in
-	sid)	;;
+	sid | *-backports)	;;
 	*)	sec=$(mirror_of "$codename-security")
 		[ -n "$sec" ] || sec=${main%/debian}/debian-security
 		echo "deb [signed-by=$key] $sec $1-security main" ;;
@@ -116,17 +116,22 @@ apt_in() {
 		-o APT::Architectures::=amd64 -o Acquire::Languages=none -o Acquire::Retries=3 "$@"
 }
 
-# apt_lists RELEASE: have package lists of RELEASE no older than an hour.
+# apt_lists RELEASE: have package lists of RELEASE no older than an hour, whole:
+# of two runs one fetches them, and the other reads them when they are there.
 apt_lists() {
 	local dir=$cache/apt/$1
 
-	[ -z "$(find "$dir/updated" -mmin -60 2>/dev/null)" ] || return 0
 	mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
-	: >"$dir/state/status"
-	archive_sources "$1" >"$dir/sources.list"
-	apt_in "$1" apt-get update >"$dir/log" 2>&1 ||
-		{ cat "$dir/log" >&2; die "cannot fetch the package lists of $1"; }
-	touch "$dir/updated"
+	exec 8>"$dir/lock"
+	flock 8
+	if [ -z "$(find "$dir/updated" -mmin -60 2>/dev/null)" ]; then
+		: >"$dir/state/status"
+		archive_sources "$1" >"$dir/sources.list"
+		apt_in "$1" apt-get update >"$dir/log" 2>&1 ||
+			{ cat "$dir/log" >&2; die "cannot fetch the package lists of $1"; }
+		touch "$dir/updated"
+	fi
+	exec 8>&-
 }
 
 # package_version RELEASE PACKAGE
