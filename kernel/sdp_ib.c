@@ -113,6 +113,8 @@ static void sdp_ib_free(struct sdp_ib *ib)
 	struct sdp_conn *conn = ib->conn;
 
 	ib->freed = true;
+	/* What has arrived is the reader's, though the queue pair goes. */
+	sdp_rx_end(conn);
 	if (cancel_delayed_work_sync(&ib->timeout))
 		trace_sdp_cm(conn->id, "timer off", 0);
 	if (ib->resolver)

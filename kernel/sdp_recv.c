@@ -33,6 +33,9 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 
 	if (!failed && !sk->sk_err && !sdp_link_is_eof(sk, conn))
 		return -EINPROGRESS;
+	/* Either this call or a later one tells the error, and no byte follows it. */
+	if (failed && !done)
+		sdp_rx_end(conn);
 	/* The end may have come after we looked, and bytes before it. */
 	smp_rmb();
 	if (READ_ONCE(conn->rx.inq) > seen)

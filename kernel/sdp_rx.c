@@ -172,7 +172,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 	}
 	if (unlikely(conn->rx.old))
 		sdp_ring_arrived(conn, buf);
-	if (conn->rx.fail || conn->rx.reset)
+	if (conn->rx.fail || conn->rx.reset || conn->rx.over)
 		return;		/* nothing after an error counts */
 	if (sdp_conn_state(conn) == SDP_SYN_RECV)
 		conn->xp->established(conn);	/* faster than the RTU */
@@ -342,11 +342,35 @@ bool sdp_rx_look(struct sdp_conn *conn)
 	return n;
 }
 
+/* All that has arrived, and of what a peer that never stops sends no more. */
+static void sdp_rx_drain_once(struct sdp_conn *conn)
+{
+	int n = DIV_ROUND_UP(conn->rx.rq_size, SDP_RX_BUDGET);
+
+	while (n-- && test_bit(SDP_CONN_OPEN, &conn->flags) &&
+	       !sdp_rx_drain(conn))
+		cond_resched();
+}
+
 void sdp_rx_flush(struct sdp_conn *conn)
 {
 	mutex_lock(&conn->rx.poll);
-	while (test_bit(SDP_CONN_OPEN, &conn->flags) && !sdp_rx_drain(conn))
-		cond_resched();
+	sdp_rx_drain_once(conn);
+	mutex_unlock(&conn->rx.poll);
+	/* For who came meanwhile and left it to us. */
+	sdp_rx_poll(conn);
+}
+
+void sdp_rx_end(struct sdp_conn *conn)
+{
+	if (READ_ONCE(conn->rx.over))
+		return;
+	mutex_lock(&conn->rx.poll);
+	sdp_rx_drain_once(conn);
+	/* Under both: RDMA Reads complete under the second alone. */
+	spin_lock_bh(&conn->tx.lock);
+	WRITE_ONCE(conn->rx.over, true);
+	spin_unlock_bh(&conn->tx.lock);
 	mutex_unlock(&conn->rx.poll);
 	/* For who came meanwhile and left it to us. */
 	sdp_rx_poll(conn);

@@ -47,9 +47,22 @@ bool sdp_rx_look(struct sdp_conn *conn);
  *
  * Unlike sdp_rx_poll() it waits for who is at it.
  *
- * Context: process, may sleep; not under the socket lock.
+ * Context: process, may sleep; also under the socket lock.
  */
 void sdp_rx_flush(struct sdp_conn *conn);
+
+/**
+ * sdp_rx_end() - the stream ends with what has arrived by now
+ * @conn: the connection, which failed or is being freed
+ *
+ * For who is about to tell its error: what has come by then is readable when this
+ * returns, and what comes later is not heard.  A DREQ may overtake data on its way
+ * (the one goes by the CM, and repeated data comes late), so a connection can end
+ * here before all has come that the peer had sent.
+ *
+ * Context: process, may sleep; also under the socket lock.
+ */
+void sdp_rx_end(struct sdp_conn *conn);
 
 /**
  * sdp_rx_arrived() - a receive completed

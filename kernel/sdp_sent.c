@@ -68,7 +68,8 @@ static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight -= msg->slots;
 	if (unlikely(sdp_post_is_watched(msg))) {
 		conn->tx.watched_ops--;
-		if (msg->op == SDP_OP_READ)
+		/* Behind the error that was told no byte comes. */
+		if (msg->op == SDP_OP_READ && !(msg->buf && conn->rx.over))
 			sdp_sent_read(conn, msg);
 		if (msg->loan)
 			conn->tx.done |= SDP_TX_DONE_LOAN;
