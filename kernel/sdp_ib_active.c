@@ -55,6 +55,16 @@ static bool sdp_ib_short_of(int err)
 	return err == -ENOMEM || err == -ENOBUFS;
 }
 
+/* An address that leads nowhere, said at once or by an event; @err: negative. */
+static void sdp_ib_no_address(struct sdp_ib *ib, int err)
+{
+	if (sdp_ib_short_of(err))
+		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
+	else
+		sdp_ib_refuse(ib, ENETUNREACH, err == -ENODEV ?
+			      SDP_REASON_NO_DEVICE : SDP_REASON_NO_ROUTE);
+}
+
 int sdp_ib_connect(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = sdp_ib_alloc(conn);
@@ -86,13 +96,8 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		if (event->status == -ETIMEDOUT)
 			sdp_ib_queue(ib, SDP_IB_AGAIN);
-		else if (sdp_ib_short_of(event->status))
-			sdp_ib_refuse(ib, -event->status, SDP_REASON_LIMIT);
 		else
-			sdp_ib_refuse(ib, ENETUNREACH,
-				      event->status == -ENODEV ?
-				      SDP_REASON_NO_DEVICE :
-				      SDP_REASON_NO_ROUTE);
+			sdp_ib_no_address(ib, event->status);
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
@@ -125,10 +130,8 @@ void sdp_ib_ask_address(struct sdp_ib *ib)
 	sdp_ib_to_sockaddr(&conn->remote, conn->ifindex, &dst);
 	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,
 				(struct sockaddr *)&dst, ib->ask_ms);
-	if (sdp_ib_short_of(err))
-		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
-	else if (err)
-		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
+	if (err)
+		sdp_ib_no_address(ib, err);
 }
 
 void sdp_ib_resolve(struct sdp_ib *ib)
