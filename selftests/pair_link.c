@@ -26,52 +26,20 @@ enum outage {
 	DOWN,		/* its interface is down, and says so */
 };
 
-static void change_link(enum outage how, bool begin)
-{
-	static const char *const commands[][2] = {
-		[LOSING] = {
-			"tc qdisc del dev ${SDP_NETDEV:-eth0} root",
-			"tc qdisc replace dev ${SDP_NETDEV:-eth0} root netem loss 100%",
-		},
-		[DOWN] = {
-			"ip link set dev ${SDP_NETDEV:-eth0} up",
-			"ip link set dev ${SDP_NETDEV:-eth0} down",
-		},
-	};
-	int status = system(commands[how][begin]);
+static const struct {
+	const char *begin, *end;
+} links[] = {
+	[LOSING] = {
+		"tc qdisc replace dev ${SDP_NETDEV:-eth0} root netem loss 100%",
+		"tc qdisc del dev ${SDP_NETDEV:-eth0} root",
+	},
+	[DOWN] = {
+		"ip link set dev ${SDP_NETDEV:-eth0} down",
+		"ip link set dev ${SDP_NETDEV:-eth0} up",
+	},
+};
 
-	if (status)
-		FAIL("%s: wait status %#x", commands[how][begin], status);
-}
-
-/*
- * For @ms from now on.  A process of its own sees to the end of it, whatever
- * becomes of the case: in a session of its own, since the case's processes are
- * killed with it.
- */
-static pid_t outage_(enum outage how, int ms)
-{
-	int begun[2];
-	pid_t pid;
-	char c;
-
-	OK(pipe(begun));
-	pid = OK(fork());
-	if (!pid) {
-		OK(setsid());
-		change_link(how, true);
-		close(begun[1]);
-		sleep_ms(ms);
-		change_link(how, false);
-		_exit(0);
-	}
-	close(begun[1]);
-	EQ(0, read(begun[0], &c, 1));
-	close(begun[0]);
-	return pid;
-}
-
-#define outage(...) CALL(outage_(__VA_ARGS__))
+#define outage(how, ms)	meanwhile(links[how].begin, links[how].end, ms)
 
 /* ---------------------------------------------------------------- for a while */
 
@@ -393,6 +361,65 @@ static void killed_frozen_client(void)
 static void killed_frozen_server(void)
 {
 	killed_server(SIGSTOP);
+}
+
+/*
+ * Killed while it sends and we read, again and again: what comes is a beginning
+ * of the stream, then the error, once, and not a byte behind it.
+ */
+enum { KILLS = 12 };
+
+PAIR_LIMIT(killed_while_read, ON_SOME, 60)
+
+static void killed_while_read_client(void)
+{
+	static char buf[65536];
+	int round, resets = 0;
+
+	for (round = 0; round < KILLS; round++) {
+		long long pos = FIRST;
+		int c = open_client();
+		ssize_t n;
+
+		send_text(c, "unread");
+		recv_pattern(c, FIRST, 1, 0);
+		meet("kill");
+		while ((n = recv(c, buf, sizeof(buf), 0)) > 0) {
+			EQ(-1, pattern_check(buf, n, 1, pos));
+			pos += n;
+		}
+		if (n < 0) {
+			EQ(ECONNRESET, errno);
+			resets++;
+		}
+		/* What is on its way may yet come here. */
+		sleep_ms(20);
+		EQ(0, recv(c, buf, sizeof(buf), MSG_DONTWAIT));
+		close(c);
+		meet("done");
+	}
+	EQ(KILLS, resets);
+}
+
+static void killed_while_read_server(void)
+{
+	int round;
+
+	for (round = 0; round < KILLS; round++) {
+		int s = open_server();
+		pid_t pid = OK(fork());
+
+		if (!pid) {
+			send_pattern(s, 1ull << 40, 1, 0);
+			_exit(1);
+		}
+		EVENTUALLY(true, inq(s) > 0);
+		close(s);
+		meet("kill");
+		OK(kill(pid, SIGKILL));
+		EQ(pid, waitpid(pid, NULL, 0));
+		meet("done");
+	}
 }
 
 /*

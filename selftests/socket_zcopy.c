@@ -965,8 +965,8 @@ TEST_ON(zcopy_copied_why, ON_SDP)
 	EQ(t.len, recv(p.s, memory(t.len, 0), t.len, MSG_WAITALL));
 	EQ(t.len, task_join(&t));
 	set_ms(p.c, SO_SNDTIMEO, 0);
-	/* What nobody comes for is copied, when there is room. */
-	sysctl("zcopy_wait", 1);
+	/* What nobody comes for is copied, when there is room: once, so with time. */
+	sysctl("zcopy_wait", ktap_ms(200));
 	late = counter("copied_late");
 	task_start(&t);
 	for (i = 0; i < 10000 && counter("copied_late") == late; i++)

@@ -309,6 +309,37 @@ void linger(int fd, int seconds)
 	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
 }
 
+static void shell(const char *command)
+{
+	int status = system(command);
+
+	if (status)
+		FAIL("%s: wait status %#x", command, status);
+}
+
+pid_t meanwhile_(const char *begin, const char *end, int ms)
+{
+	int begun[2];
+	pid_t pid;
+	char c;
+
+	OK(pipe(begun));
+	pid = OK(fork());
+	if (!pid) {
+		/* The case's processes are killed with its session. */
+		OK(setsid());
+		shell(begin);
+		close(begun[1]);
+		sleep_ms(ms);
+		shell(end);
+		_exit(0);
+	}
+	close(begun[1]);
+	EQ(0, read(begun[0], &c, 1));
+	close(begun[0]);
+	return pid;
+}
+
 /* ----------------------------------------------------------------------- main */
 
 int pair_main(int argc, char **argv)

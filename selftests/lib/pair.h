@@ -81,4 +81,11 @@ int open_server_(void);
 
 void linger(int fd, int seconds);
 
+/*
+ * The shell command @begin now and @end when @ms are over: a process of its own
+ * sees to that, whatever becomes of the case.  Wait for it with CHILD_OK().
+ */
+pid_t meanwhile_(const char *begin, const char *end, int ms);
+#define meanwhile(...) CALL(meanwhile_(__VA_ARGS__))
+
 #endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two hosts, and one kind of message of the CM that does not get through, or late:
+ * all the same there is one accept() for each connect(), by SDP where there is time,
+ * and nothing is left of a connection that has been closed.
+ *
+ * A message is lost for the whole of an attempt ("lost"), for less than that, so that
+ * it comes when it is repeated ("brief"), or comes when the attempt is over ("late").
+ * TCP, beside it, sends none of these.
+ *
+ * Needs a link that nothing else impairs ($SDP_NETDEV), and tc.
+ */
+#include <poll.h>
+#include <stdio.h>
+
+#include "pair_cm.h"
+
+enum {
+	CONNECTIONS	= 8,
+	ATTEMPT		= 200,		/* ms, of LOST and LATE, */
+	LONG_ATTEMPT	= 5000,		/* and of BRIEF */
+};
+
+/*
+ * A CM's message is a datagram of RoCE (opcode 0x64, UD SEND only) with a MAD of
+ * class 7: such of @msg go through a queue of their own.
+ */
+pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
+{
+	char begin[2048], netem[64] = "loss 100%";
+
+	if (kind == LATE)
+		snprintf(netem, sizeof(netem), "delay %dms", HOW_LATE);
+	snprintf(begin, sizeof(begin),
+		 "set -e; d=${SDP_NETDEV:-eth0}\n"
+		 "tc qdisc replace dev $d root handle 1: prio bands 3 "
+			"priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n"
+		 "tc qdisc add dev $d parent 1:1 netem %s\n"
+		 "tc filter add dev $d parent 1: protocol ip prio 1 u32 "
+			"match ip protocol 17 0xff match u16 4791 0xffff at 22 "
+			"match u8 0x64 0xff at 28 match u8 7 0xff at 49 "
+			"match u16 %#x 0xffff at 64 flowid 1:1\n"
+		 "tc filter add dev $d parent 1: protocol ipv6 prio 2 u32 "
+			"match ip6 protocol 17 0xff match u16 4791 0xffff at 42 "
+			"match u8 0x64 0xff at 48 match u8 7 0xff at 69 "
+			"match u16 %#x 0xffff at 84 flowid 1:1\n",
+		 netem, msg, msg);
+	return meanwhile(begin, "tc qdisc del dev ${SDP_NETDEV:-eth0} root",
+			 kind == BRIEF ? SHORT : LASTS);
+}
+
+/* Of messages that end a connection, not of those that begin one. */
+static bool is_of_end(enum cm_message msg)
+{
+	return msg == CM_DREQ || msg == CM_DREP;
+}
+
+/* How many of the connections go by SDP. */
+static int expected(enum cm_message msg, enum cm_trouble kind)
+{
+	if (!on_sdp() || msg == CM_REJ)
+		return 0;
+	if (msg == CM_REQ || msg == CM_REP)
+		return kind == BRIEF ? CONNECTIONS : 0;
+	return CONNECTIONS;
+}
+
+/* Why the others do not, as its counter has it. */
+static const char *reason(enum cm_message msg, enum cm_trouble kind)
+{
+	return msg == CM_REJ && kind == BRIEF ? "fallback_refused" :
+						"fallback_timeout";
+}
+
+/* A word there and back over each. */
+static int ask_(const int *c)
+{
+	uint32_t id, echo;
+
+	for (id = 0; id < CONNECTIONS; id++)
+		EQ(4, send(c[id], &id, 4, MSG_NOSIGNAL));
+	for (id = 0; id < CONNECTIONS; id++) {
+		EQ(4, recv(c[id], &echo, 4, MSG_WAITALL));
+		EQ(id, echo);
+	}
+	return 0;
+}
+
+#define ask(c) CALL(ask_(c))
+
+static void cm_client(enum cm_message msg, enum cm_trouble kind)
+{
+	int c[CONNECTIONS], i, sdp = 0;
+	unsigned long long fell = 0;
+	union addr a;
+	pid_t pid = 0;
+
+	if (on_sdp()) {
+		fell = counter(reason(msg, kind));
+		sysctl("connect_timeout", kind == BRIEF ? LONG_ATTEMPT : ATTEMPT);
+		sysctl("cache_timeout", 0);
+	}
+	server_addr(&a);
+	if (!is_of_end(msg))
+		pid = trouble(msg, kind);
+	meet("in trouble");
+	for (i = 0; i < CONNECTIONS; i++) {
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+	}
+	for (i = 0; i < CONNECTIONS; i++) {
+		await(c[i], POLLOUT);
+		EQ(0, get_int(c[i], SOL_SOCKET, SO_ERROR));
+		sdp += transport(c[i]) == SDP_TRANSPORT_IB;
+		nonblock(c[i], false);
+	}
+	EQ(expected(msg, kind), sdp);
+	if (on_sdp())
+		EQ(fell + CONNECTIONS - sdp, counter(reason(msg, kind)));
+	ask(c);
+	/* They stay what they are when what is late comes, and its repetitions. */
+	sleep_ms(2 * HOW_LATE);
+	ask(c);
+	if (is_of_end(msg))
+		pid = trouble(msg, kind);
+	meet("closing");
+	for (i = 0; i < CONNECTIONS; i++)
+		OK(shutdown(c[i], SHUT_WR));
+	for (i = 0; i < CONNECTIONS; i++) {
+		expect_eof(c[i]);
+		OK(close(c[i]));
+	}
+	if (on_sdp())
+		EVENTUALLY(0, counter("conns"));
+	CHILD_OK(pid);
+	meet("ended");
+}
+
+static void cm_server(enum cm_message msg, enum cm_trouble kind)
+{
+	int l, s[CONNECTIONS], i;
+	uint32_t id[CONNECTIONS];
+	bool seen[CONNECTIONS] = { };
+	union addr a;
+	pid_t pid = 0;
+
+	if (msg == CM_REJ) {
+		l = tcp_listener(&a);
+		tell_number(addr_port(&a));
+	} else {
+		l = serve_port(CONNECTIONS);
+	}
+	if (!is_of_end(msg))
+		pid = trouble(msg, kind);
+	meet("in trouble");
+	for (i = 0; i < CONNECTIONS; i++) {
+		await(l, POLLIN);
+		s[i] = OK(accept(l, NULL, NULL));
+		EQ(4, recv(s[i], &id[i], 4, MSG_WAITALL));
+		CHECK(id[i] < CONNECTIONS && !seen[id[i]]);
+		seen[id[i]] = true;
+		EQ(4, send(s[i], &id[i], 4, MSG_NOSIGNAL));
+	}
+	for (i = 0; i < CONNECTIONS; i++) {
+		EQ(4, recv(s[i], &id[i], 4, MSG_WAITALL));
+		EQ(4, send(s[i], &id[i], 4, MSG_NOSIGNAL));
+	}
+	if (is_of_end(msg))
+		pid = trouble(msg, kind);
+	meet("closing");
+	for (i = 0; i < CONNECTIONS; i++) {
+		expect_eof(s[i]);
+		OK(close(s[i]));
+	}
+	/* No ghost of an attempt that was given up. */
+	EQ_HEX(0, poll_one(l, POLLIN, 2 * HOW_LATE));
+	OK(close(l));
+	if (on_sdp())
+		EVENTUALLY(0, counter("conns"));
+	CHILD_OK(pid);
+	meet("ended");
+}
+
+#define ON_CM	(BIT(TCP_V4) | BIT(DOOR3_V4) | BIT(DOOR3_V6))
+
+#define CM_CASE(name, message, kind)					\
+PAIR_LIMIT(name, ON_CM, 60)						\
+									\
+static void name##_client(void)						\
+{									\
+	cm_client(message, kind);					\
+}									\
+									\
+static void name##_server(void)						\
+{									\
+	cm_server(message, kind);					\
+}
+
+CM_CASE(cm_req_lost, CM_REQ, LOST)
+CM_CASE(cm_req_brief, CM_REQ, BRIEF)
+CM_CASE(cm_req_late, CM_REQ, LATE)
+CM_CASE(cm_rep_lost, CM_REP, LOST)
+CM_CASE(cm_rep_brief, CM_REP, BRIEF)
+CM_CASE(cm_rep_late, CM_REP, LATE)
+CM_CASE(cm_rtu_lost, CM_RTU, LOST)
+CM_CASE(cm_rtu_brief, CM_RTU, BRIEF)
+CM_CASE(cm_rtu_late, CM_RTU, LATE)
+CM_CASE(cm_rej_lost, CM_REJ, LOST)
+CM_CASE(cm_rej_brief, CM_REJ, BRIEF)
+CM_CASE(cm_rej_late, CM_REJ, LATE)
+CM_CASE(cm_dreq_lost, CM_DREQ, LOST)
+CM_CASE(cm_dreq_brief, CM_DREQ, BRIEF)
+CM_CASE(cm_dreq_late, CM_DREQ, LATE)
+CM_CASE(cm_drep_lost, CM_DREP, LOST)
+CM_CASE(cm_drep_brief, CM_DREP, BRIEF)
+CM_CASE(cm_drep_late, CM_DREP, LATE)

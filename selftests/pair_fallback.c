@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two hosts, and an attempt over SDP that nobody answers: whoever waits on the socket
+ * meanwhile, in whatever way, sees what a slow TCP connection would show him, and
+ * never that there were two attempts.
+ *
+ * TCP, beside it, meets no trouble, so it is faster; what is seen is the same.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "pair_cm.h"
+
+#define ON_SOME	(BIT(TCP_V4) | BIT(DOOR3_V4) | BIT(DOOR3_V6))
+
+enum { ATTEMPT = 1000 };	/* ms over SDP */
+
+/* The address of the server; nothing that this host asks of a CM gets there. */
+static pid_t unheard_(union addr *a)
+{
+	pid_t pid;
+
+	server_addr(a);
+	if (on_sdp()) {
+		sysctl("connect_timeout", ATTEMPT);
+		sysctl("cache_timeout", 0);
+	}
+	pid = trouble(CM_REQ, LOST);
+	meet("unheard");
+	return pid;
+}
+
+#define unheard(a) CALL(unheard_(a))
+
+/* The attempt is under way, and no more than that. */
+static void trying(const char *counter_name, unsigned long long was)
+{
+	if (!on_sdp())
+		return;
+	sleep_ms(ATTEMPT / 4);
+	EQ(was, counter(counter_name));
+}
+
+static unsigned long long fallbacks(void)
+{
+	return on_sdp() ? counter("fallback") : 0;
+}
+
+/* ------------------------------------------------------------ one writable event */
+
+#define EDGE (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+static unsigned int next_event(int ep, int ms)
+{
+	struct epoll_event ev;
+
+	return OK(epoll_wait(ep, &ev, 1, ms)) ? ev.events : 0;
+}
+
+/* Watched from before connect() on. */
+PAIR_ON(falling_back_watched, ON_SOME)
+
+static void falling_back_watched_client(void)
+{
+	struct epoll_event ev = { .events = EDGE };
+	unsigned long long was = fallbacks();
+	union addr a;
+	pid_t pid = unheard(&a);
+	int c = sock_flags(SOCK_NONBLOCK);
+	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, c, &ev));
+	EQ_HEX(EPOLLOUT | EPOLLHUP, next_event(ep, 0));
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	if (on_sdp()) {
+		FAILS(EALREADY, connect_to(c, &a));
+		EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+		EQ_HEX(0, next_event(ep, ATTEMPT / 4));
+		EQ(was, counter("fallback"));
+	}
+	EQ_HEX(EPOLLOUT, next_event(ep, ktap_ms(10000)));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ(-1, transport(c));
+	EQ_HEX(0, next_event(ep, 300));
+	send_text(c, "hello");
+	meet("asked");
+	EQ_HEX(EPOLLIN | EPOLLOUT, next_event(ep, ktap_ms(10000)));
+	nonblock(c, false);
+	recv_text(c, "welcome");
+	CHILD_OK(pid);
+	meet("done");
+}
+
+/* One connection comes, says hello, and no other does. */
+static void welcome_one(void)
+{
+	int l = serve_port(8), s;
+
+	meet("unheard");
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	EQ(-1, transport(s));
+	recv_text(s, "hello");
+	meet("asked");
+	send_text(s, "welcome");
+	EQ_HEX(0, poll_one(l, POLLIN, 2 * ATTEMPT));
+	meet("done");
+}
+
+static void falling_back_watched_server(void)
+{
+	welcome_one();
+}
+
+/* Nobody listens to TCP either: one event, one error. */
+PAIR_ON(falling_back_in_vain, ON_SOME)
+
+static void falling_back_in_vain_client(void)
+{
+	struct epoll_event ev = { .events = EDGE };
+	unsigned long long was = fallbacks();
+	union addr a;
+	pid_t pid = unheard(&a);
+	int c = sock_flags(SOCK_NONBLOCK);
+	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, c, &ev));
+	EQ_HEX(EPOLLOUT | EPOLLHUP, next_event(ep, 0));
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	EQ_HEX(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLERR | EPOLLHUP,
+	       next_event(ep, ktap_ms(10000)));
+	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ_HEX(0, next_event(ep, 300));
+	if (on_sdp())
+		EQ(was + 1, counter("fallback"));
+	CHILD_OK(pid);
+	meet("done");
+}
+
+static void falling_back_in_vain_server(void)
+{
+	int reserve = sock();
+	union addr a;
+
+	/* Bound, and not listening. */
+	here(&a, 0);
+	OK(bind_to(reserve, &a));
+	OK(name_of(reserve, &a));
+	tell_number(addr_port(&a));
+	meet("unheard");
+	meet("done");
+}
+
+/* ------------------------------------------------------------------- who waits */
+
+/* In connect(), poll(), send() and recv() at once, each in a thread. */
+PAIR_ON(falling_back_awaited, ON_SOME)
+
+static void falling_back_awaited_client(void)
+{
+	unsigned long long was = fallbacks();
+	static char buf[16];
+	union addr a;
+	pid_t pid = unheard(&a);
+	int c = sock_flags(SOCK_NONBLOCK);
+	struct task polls = { .run = task_poll, .fd = c, .events = POLLOUT };
+	struct task sends = { .run = task_send, .fd = c, .buf = "hello", .len = 5 };
+	struct task recvs = { .run = task_recv, .fd = c, .buf = buf, .len = sizeof(buf) };
+	struct task connects = { .run = task_connect, .fd = c, .addr = &a };
+
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	nonblock(c, false);
+	task_start(&polls);
+	task_start(&sends);
+	task_start(&recvs);
+	/* TCP may be done by now: a second call is told so. */
+	task_start(&connects);
+	trying("fallback", was);
+	if (on_sdp())
+		CHECK(!polls.done && !sends.done && !recvs.done && !connects.done);
+	task_join(&polls);
+	EQ_HEX(POLLOUT, polls.ret);
+	EQ(5, task_join(&sends));
+	if (task_join(&connects))
+		EQ(EISCONN, connects.err);
+	meet("asked");
+	EQ(7, task_join(&recvs));
+	EQ(0, memcmp(buf, "welcome", 7));
+	EQ(-1, transport(c));
+	CHILD_OK(pid);
+	meet("done");
+}
+
+static void falling_back_awaited_server(void)
+{
+	welcome_one();
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+/* A signal ends the call and not the attempt, which falls back alone. */
+PAIR_ON(falling_back_interrupted, ON_SOME)
+
+static void falling_back_interrupted_client(void)
+{
+	struct sigaction sa = { .sa_handler = ignore };
+	unsigned long long was = fallbacks();
+	union addr a;
+	pid_t pid = unheard(&a);
+	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
+
+	OK(sigaction(SIGUSR1, &sa, NULL));
+	task_start(&t);
+	trying("fallback", was);
+	if (on_sdp())
+		CHECK(!t.done);
+	pthread_kill(t.thread, SIGUSR1);
+	if (on_sdp()) {
+		FAILS(EINTR, task_join(&t));
+		EQ_HEX(0, poll_one(t.fd, POLLOUT, 0));
+	} else {
+		EQ(0, task_join(&t));
+	}
+	EQ_HEX(POLLOUT, await(t.fd, POLLOUT));
+	EQ(0, get_int(t.fd, SOL_SOCKET, SO_ERROR));
+	EQ(-1, transport(t.fd));
+	send_text(t.fd, "hello");
+	meet("asked");
+	recv_text(t.fd, "welcome");
+	CHILD_OK(pid);
+	meet("done");
+}
+
+static void falling_back_interrupted_server(void)
+{
+	welcome_one();
+}
+
+/* ------------------------------------------------------------- closed meanwhile */
+
+/* Closed while SDP is tried: TCP is not, and nothing is left. */
+PAIR_ON(falling_back_and_closed, ON_SOME)
+
+static void falling_back_and_closed_client(void)
+{
+	unsigned long long was = fallbacks();
+	union addr a;
+	pid_t pid = unheard(&a);
+	int c, i;
+
+	for (i = 0; i < 8; i++) {
+		c = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c, &a));
+		sleep_ms(i * ATTEMPT / 20);
+		OK(close(c));
+	}
+	meet("closed");
+	CHILD_OK(pid);
+	if (on_sdp()) {
+		EQ(was, counter("fallback"));
+		EVENTUALLY(0, counter("conns"));
+	}
+	meet("done");
+}
+
+static void falling_back_and_closed_server(void)
+{
+	int l = serve_port(8), i;
+
+	meet("unheard");
+	meet("closed");
+	/* TCP's were established at once. */
+	for (i = 0; !on_sdp() && i < 8; i++) {
+		await(l, POLLIN);
+		expect_eof(OK(accept(l, NULL, NULL)));
+	}
+	EQ_HEX(0, poll_one(l, POLLIN, 2 * ATTEMPT));
+	meet("done");
+}
+
+/* Closed in the moment in which TCP takes over: it is there, or it is not. */
+PAIR_LIMIT(falling_back_then_closed, ON_SOME, 60)
+
+enum { MOMENTS = 16 };
+
+static void falling_back_then_closed_client(void)
+{
+	union addr a;
+	pid_t pid = unheard(&a);
+	int c, i;
+
+	if (on_sdp())
+		sysctl("connect_timeout", 100);
+	for (i = 0; i < MOMENTS; i++) {
+		c = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c, &a));
+		usleep(95000 + 1000 * i);
+		OK(close(c));
+	}
+	meet("closed");
+	CHILD_OK(pid);
+	if (on_sdp())
+		EVENTUALLY(0, counter("conns"));
+	meet("done");
+}
+
+static void falling_back_then_closed_server(void)
+{
+	int l = serve_port(MOMENTS), n = 0;
+
+	meet("unheard");
+	meet("closed");
+	/* Each that was established has its end, none more than there were. */
+	while (poll_one(l, POLLIN, ATTEMPT)) {
+		expect_eof(OK(accept(l, NULL, NULL)));
+		n++;
+	}
+	if (!on_sdp())
+		EQ(MOMENTS, n);
+	CHECK(n <= MOMENTS);
+	meet("done");
+}

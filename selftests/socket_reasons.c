@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Why TCP took a connection over: the socket (IP_SDP_INFO), the counter and the
+ * trace point say the same word.  Each reason that one host can have is brought
+ * about here; time-out and a bad answer in selftests/wire and pair_cm.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/variant.h"
+
+#define TRACING "/sys/kernel/tracing/"
+
+static const char *const words[] = {
+#define WORD(name, word, help) word,
+	SDP_REASONS(WORD)
+#undef WORD
+};
+
+static int write_to_(const char *file, const char *value)
+{
+	int fd = OK(open(file, O_WRONLY | O_TRUNC | O_CLOEXEC));
+
+	EQ((int)strlen(value), write(fd, value, strlen(value)));
+	close(fd);
+	return 0;
+}
+
+#define write_to(...) CALL(write_to_(__VA_ARGS__))
+
+/* How many lines of the trace have both words; it is empty then. */
+static int traced(const char *event, const char *what)
+{
+	static char line[4096];
+	int n = 0;
+	FILE *f;
+
+	f = fopen(TRACING "trace", "r");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, event) && strstr(line, what);
+	fclose(f);
+	close(OK(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC)));
+	return n;
+}
+
+/* Every reason's counter but @but has to be as it was. */
+static void count_all(unsigned long long *n)
+{
+	char name[64];
+	int i;
+
+	for (i = 1; i < SDP_REASON_COUNT; i++) {
+		snprintf(name, sizeof(name), "fallback_%s", words[i]);
+		n[i] = counter(name);
+	}
+}
+
+/* What @fd does when it connects to @a: TCP, for this reason and no other. */
+static int falls_(int fd, const union addr *a, int reason)
+{
+	unsigned long long before[SDP_REASON_COUNT], after[SDP_REASON_COUNT];
+	unsigned long long all = counter("fallback");
+	struct sdp_info info = { };
+	socklen_t len = sizeof(info);
+	char word[64];
+	int i;
+
+	count_all(before);
+	close(OK(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC)));
+	nonblock(fd, true);
+	if (connect_to(fd, a))
+		EQ(EINPROGRESS, errno);
+	EVENTUALLY(all + 1, counter("fallback"));
+	count_all(after);
+	for (i = 1; i < SDP_REASON_COUNT; i++)
+		if (after[i] != before[i] + (i == reason))
+			FAIL("fallback_%s: %llu more, for a reason %s", words[i],
+			     after[i] - before[i], words[reason]);
+	OK(getsockopt(fd, variant->family == AF_INET6 ? SOL_IPV6 : SOL_IP,
+		      IP_SDP_INFO, &info, &len));
+	EQ(SDP_TRANSPORT_TCP, info.sdpi_transport);
+	EQ(reason, info.sdpi_reason);
+	snprintf(word, sizeof(word), "reason=%s tcp", words[reason]);
+	EQ(1, traced(" sdp_fallback: ", word));
+	close(fd);
+	return 0;
+}
+
+#define falls(...) CALL(falls_(__VA_ARGS__))
+
+/* An address of an interface without an RDMA device, and who listens there. */
+static void elsewhere(union addr *a)
+{
+	bool v6 = variant->family == AF_INET6;
+	int l = tcp_sock();
+
+	EQ(0, system(v6 ? "ip -6 addr replace fd77::1/128 dev lo nodad" :
+			  "ip addr replace 10.77.0.1/32 dev lo"));
+	addr_set(a, variant->family, v6 ? "fd77::1" : "10.77.0.1", 0);
+	OK(bind_to(l, a));
+	OK(listen(l, 8));
+	OK(name_of(l, a));
+}
+
+/* An address to which no route leads. */
+static void nowhere(union addr *a)
+{
+	bool v6 = variant->family == AF_INET6;
+
+	EQ(0, system(v6 ? "ip -6 route replace unreachable fd78::/64" :
+			  "ip route replace unreachable 10.78.0.0/24"));
+	addr_set(a, variant->family, v6 ? "fd78::1" : "10.78.0.1", 9);
+}
+
+TEST_LIMIT(reasons_agree, ON_DOOR3, 60)
+{
+	union addr a, ours, b;
+	int fd, l;
+
+	write_to(TRACING "events/sdp/sdp_fallback/enable", "1");
+	sysctl("cache_timeout", 0);
+	tcp_listener(&a);
+	falls(sock(), &a, SDP_REASON_REFUSED);
+
+	elsewhere(&b);
+	falls(sock(), &b, SDP_REASON_NO_DEVICE);
+
+	nowhere(&b);
+	falls(sock(), &b, SDP_REASON_NO_ROUTE);
+
+	addr_set(&b, variant->family, variant->family == AF_INET ? "127.0.0.1" : "::1",
+		 addr_port(&a));
+	falls(sock(), &b, SDP_REASON_LOOPBACK);
+
+	sysctl("max_conns", 0);
+	falls(sock(), &a, SDP_REASON_LIMIT);
+	sysctl("max_conns", 65536);
+
+	sysctl("enable", 0);
+	falls(sock(), &a, SDP_REASON_FORCED);
+	sysctl("enable", 1);
+
+	fd = sock();
+	OK(set_int(fd, SOL_TCP, TCP_REPAIR, 1));
+	falls(fd, &a, SDP_REASON_OPTION);
+
+	/* The first is remembered, and a listener of ours that is not known asked. */
+	sysctl("cache_timeout", 60000);
+	falls(sock(), &a, SDP_REASON_REFUSED);
+	falls(sock(), &a, SDP_REASON_CACHED);
+	sysctl("learn", 1);
+	l = listener(&ours, 8);
+	falls(sock(), &ours, SDP_REASON_LEARNING);
+
+	/* One that is full says so until there is room, or no more time. */
+	sysctl("learn", 0);
+	sysctl("cache_timeout", 0);
+	close(l);
+	l = listener(&ours, 0);
+	fd = sock();
+	OK(set_int(fd, SOL_SDP, SDP_FALLBACK, 0));
+	OK(connect_to(fd, &ours));
+	sysctl("connect_timeout", ktap_ms(300));
+	falls(sock(), &ours, SDP_REASON_BUSY);
+	write_to(TRACING "events/sdp/sdp_fallback/enable", "0");
+}
