@@ -33,7 +33,8 @@ pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
 		snprintf(netem, sizeof(netem), "delay %dms", HOW_LATE);
 	snprintf(begin, sizeof(begin),
 		 "set -e; d=${SDP_NETDEV:-eth0}\n"
-		 "tc qdisc replace dev $d root handle 1: prio bands 3 "
+		 "tc qdisc del dev $d root 2>/dev/null || true\n"
+		 "tc qdisc add dev $d root handle 1: prio bands 3 "
 			"priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n"
 		 "tc qdisc add dev $d parent 1:1 netem %s\n"
 		 "tc filter add dev $d parent 1: protocol ip prio 1 u32 "
