@@ -58,4 +58,53 @@ int64_t ran(void);		/* ns in which anything ran on the first of them */
 
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
 
+/* ---------------------------------------------------------- of sdp_bench alone */
+
+enum { MAX_SIZES = 16, MAX_ROUNDS = 101 };
+enum { AT_ONCE = 8 };		/* connections made, and accepted, side by side */
+
+/* What the command line asked for. */
+struct options {
+	const char *host;
+	int port;
+	int rounds;
+	int ms;
+	int insn;
+	int divide;
+	int idle;
+	int open;
+	bool connect;
+	bool tsv;
+	uint32_t ping[MAX_SIZES], stream[MAX_SIZES], rate[MAX_SIZES];
+	int npings, nstreams, nrates;
+};
+
+extern struct options opt;
+
+/* What a client asks for, first thing and after each answer; native order. */
+enum op { OP_PING, OP_STREAM, OP_MEMORY, OP_DROP, OP_USAGE };
+
+struct request {
+	uint32_t op;
+	uint32_t size;
+	uint64_t count;		/* round trips; bytes in all */
+};
+
+/* Ports: control, then for each transport one that serves, holds, closes. */
+enum { PORT_CONTROL = 0, PORT_SERVE = 1, PORT_HOLD = 2, PORT_CLOSE = 3, PORTS = 3 };
+
+enum { NTRANSPORTS = 10 };
+
+extern const struct transport *const transports[NTRANSPORTS];
+
+int port_of(int transport, int what);
+void recv_stream(const struct transport *t, void *c, uint32_t size, uint64_t total);
+void recv_exact(const struct transport *t, void *c, size_t size);
+void ask(const struct transport *t, void *c, enum op op, uint32_t size, uint64_t count);
+
+/* @chosen: of transports[].  The first never returns. */
+void serve(const bool *chosen);
+void compare(const bool *chosen, void *control);
+void measure_idle(const bool *chosen, void *control);
+
 #endif
