@@ -8,7 +8,8 @@
  * it comes when it is repeated ("brief"), or comes when the attempt is over ("late").
  * TCP, beside it, sends none of these.
  *
- * Needs a link that nothing else impairs ($SDP_NETDEV), and tc.
+ * Needs a link that nothing else impairs ($SDP_NETDEV), tc, and the queues that
+ * pair.sh makes.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -33,10 +34,7 @@ pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
 		snprintf(netem, sizeof(netem), "delay %dms", HOW_LATE);
 	snprintf(begin, sizeof(begin),
 		 "set -e; d=${SDP_NETDEV:-eth0}\n"
-		 "tc qdisc del dev $d root 2>/dev/null || true\n"
-		 "tc qdisc add dev $d root handle 1: prio bands 3 "
-			"priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n"
-		 "tc qdisc add dev $d parent 1:1 netem %s\n"
+		 "tc qdisc change dev $d parent 1:1 handle 11: netem limit 100000 %s\n"
 		 "tc filter add dev $d parent 1: protocol ip prio 1 u32 "
 			"match ip protocol 17 0xff match u16 4791 0xffff at 22 "
 			"match u8 0x64 0xff at 28 match u8 7 0xff at 49 "
@@ -46,7 +44,7 @@ pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
 			"match u8 0x64 0xff at 48 match u8 7 0xff at 69 "
 			"match u16 %#x 0xffff at 84 flowid 1:1\n",
 		 netem, msg, msg);
-	return meanwhile(begin, "tc qdisc del dev ${SDP_NETDEV:-eth0} root",
+	return meanwhile(begin, "tc filter del dev ${SDP_NETDEV:-eth0} parent 1:",
 			 kind == BRIEF ? SHORT : LASTS);
 }
 

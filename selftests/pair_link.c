@@ -4,7 +4,8 @@
  * again.  What a connection survives is what net.sdp.ack_timeout and
  * ack_retries say, about 4 s; TCP, beside it, survives all of this.
  *
- * Needs a link that nothing else impairs ($SDP_NETDEV), and tc.
+ * Needs a link that nothing else impairs ($SDP_NETDEV), tc, and the queues that
+ * pair.sh makes.
  */
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -30,8 +31,10 @@ static const struct {
 	const char *begin, *end;
 } links[] = {
 	[LOSING] = {
-		"tc qdisc replace dev ${SDP_NETDEV:-eth0} root netem loss 100%",
-		"tc qdisc del dev ${SDP_NETDEV:-eth0} root",
+		"tc qdisc change dev ${SDP_NETDEV:-eth0} parent 1:3 handle 13: "
+			"netem limit 100000 loss 100%",
+		"tc qdisc change dev ${SDP_NETDEV:-eth0} parent 1:3 handle 13: "
+			"netem limit 100000",
 	},
 	[DOWN] = {
 		"ip link set dev ${SDP_NETDEV:-eth0} down",
