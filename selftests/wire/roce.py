@@ -254,7 +254,8 @@ class Qp:
         self.received, self.parts, self.msn = [], [], 0
         self.rnr, self.nak, self.dead = 0, None, False
         self.mute = False               # take no packets
-        self.late = False               # take them, acknowledge nothing
+        self.late = False               # take them, acknowledge nothing,
+        self.late_with_writes = False   # from the first that is written on
         self.memory = {}                # key -> (address, bytes) that may be read
         self.served = []                # of it: (key, offset, length)
         self.refused = []               # what was not there: (key, address, length)
@@ -453,6 +454,7 @@ class Qp:
                 self.refused.append((rkey, va, length))
                 return False
             self.writing = rkey, va - base
+            self.late |= self.late_with_writes
             if length:
                 self.written.append((rkey, va - base, length))
         rkey, at = self.writing
@@ -502,7 +504,7 @@ class Qp:
     def acknowledge(self):
         """All that was taken while late."""
         with self.port.changed:
-            self.late = False
+            self.late = self.late_with_writes = False
             self._answer(self.expect_psn - 1, ACK_OK)
 
     def _answer(self, psn, syndrome):
