@@ -258,8 +258,8 @@ struct sdp_conn {
 		bool fin;		/* DisConn came */
 		bool reset;		/* AbortConn came */
 		bool lost;		/* a completion failed */
-		bool over;		/* the error was told; also under tx.lock */
 		bool told;		/* of one of these three */
+		bool over;		/* the error was told; also under tx.lock */
 		int fail;		/* protocol error, negative errno */
 		u32 asked;		/* bytes of a buffer that the peer wants */
 		bool asks;		/* and has no answer yet */

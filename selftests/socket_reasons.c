@@ -33,7 +33,7 @@ static int write_to_(const char *file, const char *value)
 
 #define write_to(...) CALL(write_to_(__VA_ARGS__))
 
-/* How many lines of the trace have both words; it is empty then. */
+/* How many lines of the trace have both words; it is emptied by that. */
 static int traced(const char *event, const char *what)
 {
 	static char line[4096];
@@ -49,7 +49,7 @@ static int traced(const char *event, const char *what)
 	return n;
 }
 
-/* Every reason's counter but @but has to be as it was. */
+/* Every reason's counter, by its number. */
 static void count_all(unsigned long long *n)
 {
 	char name[64];
