@@ -62,21 +62,31 @@ static unsigned int next_event(int ep, int ms)
 	return OK(epoll_wait(ep, &ev, 1, ms)) ? ev.events : 0;
 }
 
-/* Watched from before connect() on. */
+/* A socket that is watched from before connect() on. */
+static int watched_attempt_(const union addr *a, int *ep)
+{
+	struct epoll_event ev = { .events = EDGE };
+	int c = sock_flags(SOCK_NONBLOCK);
+
+	*ep = OK(epoll_create1(EPOLL_CLOEXEC));
+	OK(epoll_ctl(*ep, EPOLL_CTL_ADD, c, &ev));
+	EQ_HEX(EPOLLOUT | EPOLLHUP, next_event(*ep, 0));
+	FAILS(EINPROGRESS, connect_to(c, a));
+	return c;
+}
+
+#define watched_attempt(a, ep) CALL(watched_attempt_(a, ep))
+
 PAIR_ON(falling_back_watched, ON_SOME)
 
 static void falling_back_watched_client(void)
 {
-	struct epoll_event ev = { .events = EDGE };
 	unsigned long long was = fallbacks();
 	union addr a;
 	pid_t pid = unheard(&a);
-	int c = sock_flags(SOCK_NONBLOCK);
-	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+	int c, ep;
 
-	OK(epoll_ctl(ep, EPOLL_CTL_ADD, c, &ev));
-	EQ_HEX(EPOLLOUT | EPOLLHUP, next_event(ep, 0));
-	FAILS(EINPROGRESS, connect_to(c, &a));
+	c = watched_attempt(&a, &ep);
 	if (on_sdp()) {
 		FAILS(EALREADY, connect_to(c, &a));
 		EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
@@ -122,16 +132,12 @@ PAIR_ON(falling_back_in_vain, ON_SOME)
 
 static void falling_back_in_vain_client(void)
 {
-	struct epoll_event ev = { .events = EDGE };
 	unsigned long long was = fallbacks();
 	union addr a;
 	pid_t pid = unheard(&a);
-	int c = sock_flags(SOCK_NONBLOCK);
-	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+	int c, ep;
 
-	OK(epoll_ctl(ep, EPOLL_CTL_ADD, c, &ev));
-	EQ_HEX(EPOLLOUT | EPOLLHUP, next_event(ep, 0));
-	FAILS(EINPROGRESS, connect_to(c, &a));
+	c = watched_attempt(&a, &ep);
 	EQ_HEX(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLERR | EPOLLHUP,
 	       next_event(ep, ktap_ms(10000)));
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));

@@ -5,9 +5,9 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, link, stream, preload (and the rules), programs, capture, wire, mutate,
-# module, fault (default: all that the number of hosts and the kernel allow, but link).  "full" moves gigabytes,
-# and says 20,000 mutated messages where quick says 500.
+# SUITE: socket, pair, link, device, stream, preload (and the rules), programs, capture, wire,
+# mutate, module, fault (default: all that the number of hosts and the kernel allow, but link
+# and device).  "full" moves gigabytes, and says 20,000 mutated messages where quick says 500.
 # Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
@@ -105,6 +105,7 @@ for s in $suites; do
 	socket)		suite socket "$bin/sdp_socket" $variants ;;
 	pair)		suite pair ./pair.sh ;;
 	link)		suite link env SDP_PAIR=sdp_link ./pair.sh ;;
+	device)		suite device ./device.sh ;;
 	stream)		suite stream ./stream.sh $stream_args ;;
 	preload)	suite preload ./preload.sh
 			suite rules ./rules.sh ;;

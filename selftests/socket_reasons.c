@@ -5,49 +5,20 @@
  * about here; time-out and a bad answer in selftests/wire and pair_cm.c.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/trace.h"
 #include "lib/variant.h"
-
-#define TRACING "/sys/kernel/tracing/"
 
 static const char *const words[] = {
 #define WORD(name, word, help) word,
 	SDP_REASONS(WORD)
 #undef WORD
 };
-
-static int write_to_(const char *file, const char *value)
-{
-	int fd = OK(open(file, O_WRONLY | O_TRUNC | O_CLOEXEC));
-
-	EQ((int)strlen(value), write(fd, value, strlen(value)));
-	close(fd);
-	return 0;
-}
-
-#define write_to(...) CALL(write_to_(__VA_ARGS__))
-
-/* How many lines of the trace have both words; it is emptied by that. */
-static int traced(const char *event, const char *what)
-{
-	static char line[4096];
-	int n = 0;
-	FILE *f;
-
-	f = fopen(TRACING "trace", "r");
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, event) && strstr(line, what);
-	fclose(f);
-	close(OK(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC)));
-	return n;
-}
 
 /* Every reason's counter, by its number. */
 static void count_all(unsigned long long *n)
@@ -72,7 +43,7 @@ static int falls_(int fd, const union addr *a, int reason)
 	int i;
 
 	count_all(before);
-	close(OK(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC)));
+	trace_empty();
 	nonblock(fd, true);
 	if (connect_to(fd, a))
 		EQ(EINPROGRESS, errno);
@@ -87,7 +58,7 @@ static int falls_(int fd, const union addr *a, int reason)
 	EQ(SDP_TRANSPORT_TCP, info.sdpi_transport);
 	EQ(reason, info.sdpi_reason);
 	snprintf(word, sizeof(word), "reason=%s tcp", words[reason]);
-	EQ(1, traced(" sdp_fallback: ", word));
+	EQ(1, trace_lines(" sdp_fallback: ", word));
 	close(fd);
 	return 0;
 }
@@ -123,7 +94,7 @@ TEST_LIMIT(reasons_agree, ON_DOOR3, 60)
 	union addr a, ours, b;
 	int fd, l;
 
-	write_to(TRACING "events/sdp/sdp_fallback/enable", "1");
+	trace_switch("sdp/sdp_fallback", true);
 	sysctl("cache_timeout", 0);
 	tcp_listener(&a);
 	falls(sock(), &a, SDP_REASON_REFUSED);
@@ -168,5 +139,5 @@ TEST_LIMIT(reasons_agree, ON_DOOR3, 60)
 	OK(connect_to(fd, &ours));
 	sysctl("connect_timeout", ktap_ms(300));
 	falls(sock(), &ours, SDP_REASON_BUSY);
-	write_to(TRACING "events/sdp/sdp_fallback/enable", "0");
+	trace_switch("sdp/sdp_fallback", false);
 }
