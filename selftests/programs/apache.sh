@@ -4,6 +4,9 @@
 # apache, prefork: a process for each connection, accepting in turn; graceful
 # restart.
 
+# A client with 40 connections on a busy machine may be late with the next request
+# of one: after the usual 5 s apache would have closed it, and ab, told of that when
+# it has asked, would count a failure, by TCP as well.
 apache_server() {
 	local modules=/usr/lib/apache2/modules
 
@@ -27,6 +30,7 @@ apache_server() {
 		MaxRequestWorkers 64
 		MaxConnectionsPerChild 200
 		KeepAlive On
+		KeepAliveTimeout 60
 		MaxKeepAliveRequests 0
 		EnableSendfile On
 		DocumentRoot $there/share
