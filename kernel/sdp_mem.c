@@ -22,8 +22,11 @@
 struct sdp_mem_limits sdp_mem_limits __read_mostly;
 struct percpu_counter sdp_mem_used;
 
-/* Of the memory that is not the kernel's own, as tcp_mem. */
-enum { SDP_MEM_PART = 8 };
+/* Of the memory that is not the kernel's own, as tcp_mem, but more: of TCP's
+ * connections those that are idle hold none of it, of ours four buffers each, and
+ * 10,000 of them are to fit into 1 GiB.
+ */
+enum { SDP_MEM_PART = 4 };
 
 u64 sdp_mem_kib(void)
 {

@@ -198,6 +198,7 @@ struct sdp_recv {
 	bool waiting;			/* on the queue, by: */
 	wait_queue_entry_t wait;
 	long timeo;
+	long nap;			/* between looks whether there is memory */
 };
 
 /* What has come.  1: that is all that is wanted; 0: look for more; or an error. */
@@ -239,6 +240,27 @@ static bool sdp_recv_offered(struct sdp_recv *r)
 	return true;
 }
 
+/* So long between two looks whether a full ring has room, and twice as long each
+ * time up to the latter.
+ */
+enum { SDP_RECV_NAP = HZ / 50 + 1, SDP_RECV_NAP_MAX = HZ };
+
+/*
+ * Who peeks frees nothing, so nothing comes while the ring is full, and no event
+ * tells that there is memory for more: he looks himself, as a TCP that probes a
+ * closed window.
+ */
+static int sdp_recv_wait_memory(struct sdp_recv *r)
+{
+	int err;
+
+	r->nap = clamp_t(long, r->nap * 2, SDP_RECV_NAP, SDP_RECV_NAP_MAX);
+	err = sdp_wait_until(r->sk, r->conn, &r->wait, jiffies + r->nap,
+			     &r->timeo);
+	sdp_ring_retry(r->conn);
+	return err == -ETIME ? 0 : err;
+}
+
 /* There is nothing.  0: look again; 1: there will be nothing; or an error. */
 static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 {
@@ -254,6 +276,9 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 		r->waiting = true;
 		return 0;
 	}
+	if (unlikely(r->how & SDP_BCOPY_PEEK) && sdp_ring_is_full(r->conn))
+		return sdp_recv_wait_memory(r);
+	r->nap = 0;
 	if (likely(!r->ask))
 		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
 	r->ask = false;		/* one occasion, however often he wakes */

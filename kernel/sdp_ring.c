@@ -80,6 +80,15 @@ void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes)
 	spin_unlock_bh(&conn->rx.lock);
 }
 
+void sdp_ring_retry(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->rx.lock);
+	/* Full until it is seen that it is not: that it still is, is no news. */
+	if (conn->rx.full)
+		WRITE_ONCE(conn->rx.low, true);
+	spin_unlock_bh(&conn->rx.lock);
+}
+
 /* Buffers that the ring may grow to in this memory, large and small ones. */
 static u16 sdp_ring_max(const struct sdp_conn *conn, u32 bytes)
 {

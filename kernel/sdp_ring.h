@@ -123,6 +123,16 @@ void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes);
 void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes);
 
 /**
+ * sdp_ring_retry() - what was full may not be any more
+ * @conn: the connection
+ *
+ * For who waits for memory, of which nobody tells him: whoever polls next tries.
+ *
+ * Context: process or softirq.
+ */
+void sdp_ring_retry(struct sdp_conn *conn);
+
+/**
  * sdp_ring_is_waited() - does somebody wait for more than has come?
  * @conn: the connection, rx.lock held
  *

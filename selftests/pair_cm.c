@@ -18,8 +18,8 @@
 
 enum {
 	CONNECTIONS	= 8,
-	ATTEMPT		= 200,		/* ms, of LOST and LATE, */
-	LONG_ATTEMPT	= 5000,		/* and of BRIEF */
+	ATTEMPT		= 200,		/* ms: one that is to fail, */
+	LONG_ATTEMPT	= 5000,		/* and one that is to get its answer */
 };
 
 /*
@@ -64,6 +64,12 @@ static int expected(enum cm_message msg, enum cm_trouble kind)
 	return CONNECTIONS;
 }
 
+/* Is each of the attempts to be answered, by whatever answer? */
+static bool is_answered(enum cm_message msg, enum cm_trouble kind)
+{
+	return expected(msg, kind) || kind == BRIEF;
+}
+
 /* Why the others do not, as its counter has it. */
 static const char *reason(enum cm_message msg, enum cm_trouble kind)
 {
@@ -96,7 +102,8 @@ static void cm_client(enum cm_message msg, enum cm_trouble kind)
 
 	if (on_sdp()) {
 		fell = counter(reason(msg, kind));
-		sysctl("connect_timeout", kind == BRIEF ? LONG_ATTEMPT : ATTEMPT);
+		sysctl("connect_timeout",
+		       is_answered(msg, kind) ? ktap_ms(LONG_ATTEMPT) : ATTEMPT);
 		sysctl("cache_timeout", 0);
 	}
 	server_addr(&a);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "lib/pair.h"
 
@@ -242,9 +243,8 @@ static void peer_frozen_client(void)
 	int c = open_client();
 	struct task t = { .run = task_send_all, .fd = c, .len = MUCH };
 
-	task_start(&t);
 	recv_pattern(c, FIRST, 1, 0);
-	meet("freeze");
+	task_start(&t);
 	meet("frozen");
 	CHECK(!t.done);
 	EQ_HEX(0, poll_one(c, POLLRDHUP, 0));
@@ -258,22 +258,25 @@ static void peer_frozen_client(void)
 
 static void peer_frozen_server(void)
 {
-	int s = open_server();
+	int s = open_server(), status;
 	pid_t pid = OK(fork());
 
 	if (!pid) {
 		struct task t = { .run = task_send_all, .fd = s, .len = MUCH };
 
 		task_start(&t);
-		recv_pattern(s, MUCH, 1, 0);
+		/* In the middle of both directions, however fast they are. */
+		recv_pattern(s, FIRST, 1, 0);
+		OK(raise(SIGSTOP));
+		recv_pattern(s, MUCH - FIRST, 1, FIRST);
 		EQ(MUCH, task_join(&t));
 		OK(shutdown(s, SHUT_WR));
 		expect_eof(s);
 		_exit(0);
 	}
 	close(s);
-	meet("freeze");
-	OK(kill(pid, SIGSTOP));
+	EQ(pid, waitpid(pid, &status, WUNTRACED));
+	CHECK(WIFSTOPPED(status));
 	sleep_ms(5000);
 	meet("frozen");
 	meet("thaw");

@@ -16,6 +16,7 @@
 
 #include <linux/userfaultfd.h>
 
+#include "lib/trace.h"
 #include "lib/variant.h"
 
 enum {
@@ -160,34 +161,16 @@ TEST_ON(memory_shrinks_meanwhile, ON_SDP)
 	}
 }
 
-#define TRACING "/sys/kernel/tracing/"
-
-static int trace_set(const char *file, const char *value)
-{
-	int fd = OK(open(file, O_WRONLY | O_TRUNC | O_CLOEXEC));
-
-	EQ((int)strlen(value), write(fd, value, strlen(value)));
-	close(fd);
-	return 0;
-}
+#define WORK "workqueue/workqueue_execute_start"
 
 /* How often work of ours ran in so many ms. */
 static int works_in(unsigned int ms)
 {
-	static char line[4096];
-	int n = 0;
-	FILE *f;
-
-	trace_set(TRACING "events/workqueue/workqueue_execute_start/enable", "1");
-	close(OK(open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC)));
+	trace_switch(WORK, true);
+	trace_empty();
 	sleep_ms(ms);
-	f = fopen(TRACING "trace", "r");
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		n += !!strstr(line, " function sdp_");
-	fclose(f);
-	trace_set(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
-	return n;
+	trace_switch(WORK, false);
+	return trace_lines("workqueue_execute_start: ", " function sdp_");
 }
 
 /*
@@ -387,6 +370,40 @@ TEST_ON(memory_limit, ON_SDP)
 	OK(connect_to(c, &a));
 	must_be_sdp(c);
 	close(l);
+}
+
+/* Who peeks at much takes nothing: he goes on when there is memory again. */
+TEST_ON(memory_pressure_peek, ON_SDP)
+{
+	struct task t = { .run = task_send_all, .len = 65536 };
+	static char buf[60000];
+	struct task peek = {
+		.run = task_recv, .buf = buf, .len = sizeof(buf),
+		.flags = MSG_PEEK | MSG_WAITALL,
+	};
+	struct pair p, other;
+	int i;
+
+	pair_open(&other);
+	fill(other.c, 1);
+	sysctl("zcopy_thresh", 0);
+	pair_open(&p);
+	sysctl("mem_pressure", 0);
+	peek.fd = p.s;
+	task_start(&peek);
+	t.fd = p.c;
+	task_start(&t);
+	await(p.s, POLLIN);
+	sleep_ms(ktap_ms(500));
+	CHECK(!peek.done && inq(p.s) < (int)sizeof(buf));
+	sysctl("mem_pressure", 1 << 20);
+	for (i = 0; i < 30 && !peek.done; i++)
+		sleep_ms(ktap_ms(100));
+	CHECK(peek.done);
+	EQ(sizeof(buf), task_join(&peek));
+	EQ(-1, pattern_check(buf, sizeof(buf), 1, 0));
+	recv_pattern(p.s, t.len, 1, 0);
+	EQ(t.len, task_join(&t));
 }
 
 /* The buffers of all are counted, and given back. */
