@@ -27,6 +27,7 @@
 #include <linux/sdp.h>
 #include "sdp_connect.h"
 #include "sdp_link.h"
+#include "sdp_listen.h"
 #include "sdp_peers.h"
 #include "sdp_record.h"
 #include "sdp_rx.h"
@@ -604,10 +605,12 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 		lock_sock(sk);
 		err = __sdp_connect(sock, ssk, uaddr, addr_len, flags);
 		release_sock(sk);
-		sdp_ulp_put(ssk);
 	}
 	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, connect, sock, uaddr, addr_len, flags);
+	if (ssk)	/* AF_UNSPEC ends a listener too */
+		sdp_listen_check(sk, ssk);
+	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;
 }

@@ -68,7 +68,7 @@ static void sdp_diag_fill_listener(struct sdp_diag_msg *msg,
 		struct inet_sock *inet = inet_sk(sk);
 		struct in6_addr *to = (struct in6_addr *)msg->sdm_saddr;
 
-		msg->sdm_sport = htons(ssk->port);
+		msg->sdm_sport = htons(READ_ONCE(ssk->port));
 		msg->sdm_uid = from_kuid_munged(ns, sk_uid(sk));
 		msg->sdm_backlog = READ_ONCE(sk->sk_max_ack_backlog);
 		msg->sdm_acceptq = ssk->acceptable;

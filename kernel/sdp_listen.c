@@ -128,12 +128,20 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 	return ssk;
 }
 
+/* Who ends it says so first, and empties the lists after. */
+static bool sdp_listen_is_open(const struct sdp_sk *ssk)
+{
+	lockdep_assert_held(&ssk->lock);
+	return !ssk->closed && ssk->sk &&
+	       READ_ONCE(ssk->sk->sk_state) == TCP_LISTEN;
+}
+
 static bool sdp_listen_take_place(struct sdp_sk *ssk)
 {
 	bool room;
 
 	spin_lock_bh(&ssk->lock);
-	room = !ssk->closed && ssk->sk && ssk->sk->sk_state == TCP_LISTEN &&
+	room = sdp_listen_is_open(ssk) &&
 	       ssk->qlen <= READ_ONCE(ssk->sk->sk_max_ack_backlog);
 	if (room)
 		ssk->qlen++;
@@ -148,8 +156,8 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	struct sdp_net *sn = sdp_net(net);
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
-	bool closed;
 	kuid_t uid;
+	bool open;
 
 	ssk = sdp_listen_find(net, ifindex, local, remote, &uid);
 	if (!ssk || !READ_ONCE(sn->enable)) {
@@ -177,13 +185,13 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	sdp_conn_get(conn);		/* the listener's */
 	sdp_conn_attach(conn, &sdp_child_ops, ssk);	/* ssk's goes over */
 	spin_lock_bh(&ssk->lock);
-	closed = ssk->closed;
-	if (!closed)
+	open = sdp_listen_is_open(ssk);
+	if (open)
 		list_add_tail(&conn->accept_node, &ssk->setup);
 	else
 		ssk->qlen--;
 	spin_unlock_bh(&ssk->lock);
-	if (closed) {
+	if (!open) {
 		sdp_conn_attach(conn, NULL, NULL);
 		sdp_ulp_put(ssk);
 		sdp_conn_put(conn);
@@ -220,7 +228,7 @@ static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
 	bool open;
 
 	spin_lock_bh(&ssk->lock);
-	open = !ssk->closed && ssk->sk && ssk->sk->sk_state == TCP_LISTEN;
+	open = sdp_listen_is_open(ssk);
 	if (open) {
 		list_add(&conn->accept_node, &ssk->acceptq);
 		WRITE_ONCE(ssk->acceptable, ssk->acceptable + 1);
@@ -239,25 +247,60 @@ static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn)
 	sdp_conn_put(conn);
 }
 
-void sdp_listen_stop(struct sdp_sk *ssk)
+/* The transport listens for it, and tools see it. */
+static int sdp_listen_open(struct sdp_sk *ssk, struct sdp_net *sn, u16 port)
+{
+	int err;
+
+	lockdep_assert_held(&ssk->listening);
+	err = sdp_ulp_xport->listen(port);
+	if (err)
+		return err;
+	WRITE_ONCE(ssk->port, port);
+	spin_lock_bh(&sn->list_lock);
+	list_add_tail(&ssk->net_node, &sn->listen_list);
+	spin_unlock_bh(&sn->list_lock);
+	return 0;
+}
+
+static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 {
 	struct sdp_conn *conn;
-	struct sdp_net *sn;
-	u16 port;
 
-	spin_lock_bh(&ssk->lock);
-	port = ssk->port;
-	ssk->port = 0;
-	sn = ssk->sk ? sdp_net(sock_net(ssk->sk)) : NULL;
-	spin_unlock_bh(&ssk->lock);
-	if (port) {
+	lockdep_assert_held(&ssk->listening);
+	if (ssk->port) {
 		spin_lock_bh(&sn->list_lock);
 		list_del_init(&ssk->net_node);
 		spin_unlock_bh(&sn->list_lock);
-		sdp_ulp_xport->unlisten(port);
+		sdp_ulp_xport->unlisten(ssk->port);
+		WRITE_ONCE(ssk->port, 0);
 	}
 	while ((conn = sdp_listen_pop(ssk, true)))
 		sdp_listen_drop(ssk, conn);
+}
+
+/* TCP has the last word: whoever of several callers changed it last. */
+static bool sdp_listen_is_over(const struct sock *sk, const struct sdp_sk *ssk)
+{
+	return ssk->port && (READ_ONCE(sk->sk_state) != TCP_LISTEN ||
+			     READ_ONCE(inet_sk(sk)->inet_num) != ssk->port);
+}
+
+void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk)
+{
+	mutex_lock(&ssk->listening);
+	sdp_listen_close(ssk, sdp_net(sock_net(sk)));
+	mutex_unlock(&ssk->listening);
+}
+
+void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk)
+{
+	if (!READ_ONCE(ssk->port))
+		return;
+	mutex_lock(&ssk->listening);
+	if (sdp_listen_is_over(sk, ssk))
+		sdp_listen_close(ssk, sdp_net(sock_net(sk)));
+	mutex_unlock(&ssk->listening);
 }
 
 /* Not listening after all.  The port stays, as when TCP's own listen() fails. */
@@ -278,47 +321,50 @@ static void sdp_listen_undo(struct socket *sock)
 	release_sock(sk);
 }
 
-int sdp_listen(struct socket *sock, int backlog)
+static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 {
 	struct sock *sk = sock->sk;
 	struct sdp_net *sn = sdp_net(sock_net(sk));
+	int err;
+
+	err = sdp_ulp_tcp(sk)->listen(sock, backlog);
+	if (err)
+		return err;
+	/* Another thread may have ended it by now, or have it elsewhere. */
+	if (sdp_listen_is_over(sk, ssk))
+		sdp_listen_close(ssk, sn);
+	if (ssk->port || READ_ONCE(sk->sk_state) != TCP_LISTEN)
+		return 0;
+	err = sdp_listen_open(ssk, sn, READ_ONCE(inet_sk(sk)->inet_num));
+	if (!err)
+		return 0;
+	trace_sdp_cm(0, "listen", err);
+	/* TCP listens all the same; who asked for SDP is told. */
+	if (sdp_ulp_may_fall_back(sk, ssk))
+		return 0;
+	sdp_listen_undo(sock);
+	sdp_listen_close(ssk, sn);	/* the port may be another's as well */
+	return err;
+}
+
+int sdp_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
 	struct sdp_sk *ssk;
-	bool fresh = false;
-	u16 port;
 	int err;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
-	err = sdp_ulp_tcp(sk)->listen(sock, backlog);
-	if (err || !ssk)
-		goto out;
-	port = inet_sk(sk)->inet_num;
-	spin_lock_bh(&ssk->lock);
-	if (!ssk->port && !ssk->closed) {
-		ssk->port = port;
-		fresh = true;
+	if (ssk) {
+		mutex_lock(&ssk->listening);
+		err = sdp_listen_with(sock, ssk, backlog);
+		mutex_unlock(&ssk->listening);
+		/* Who ended it in the middle of this may have found no port. */
+		sdp_listen_check(sk, ssk);
+		sdp_ulp_put(ssk);
+	} else {
+		err = sdp_ulp_tcp(sk)->listen(sock, backlog);
 	}
-	spin_unlock_bh(&ssk->lock);
-	if (!fresh)
-		goto out;
-	err = sdp_ulp_xport->listen(port);
-	if (err) {
-		spin_lock_bh(&ssk->lock);
-		ssk->port = 0;
-		spin_unlock_bh(&ssk->lock);
-		trace_sdp_cm(0, "listen", err);
-		/* TCP listens all the same; who asked for SDP is told. */
-		if (sdp_ulp_may_fall_back(sk, ssk))
-			err = 0;
-		else
-			sdp_listen_undo(sock);
-		goto out;
-	}
-	spin_lock_bh(&sn->list_lock);
-	list_add_tail(&ssk->net_node, &sn->listen_list);
-	spin_unlock_bh(&sn->list_lock);
-out:
-	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;
 }

@@ -29,11 +29,21 @@ int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS);
 
 /**
  * sdp_listen_stop() - no more children; those not accepted are aborted
- * @ssk: of a listener, or of any socket
+ * @sk: a listener, or any socket
+ * @ssk: ours of it
  *
- * Context: process.
+ * Context: process; not under the socket lock.
  */
-void sdp_listen_stop(struct sdp_sk *ssk);
+void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk);
+
+/**
+ * sdp_listen_check() - the same, if TCP has stopped listening
+ * @sk: a socket that shutdown() or connect() was called on
+ * @ssk: ours of it
+ *
+ * Context: process; not under the socket lock.
+ */
+void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk);
 
 /**
  * sdp_listen_spawn() - struct sdp_xport_upper.spawn

@@ -323,8 +323,8 @@ static int sdp_shutdown(struct socket *sock, int how)
 	}
 	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, shutdown, sock, how);
-	if (ssk && ssk->port && sk->sk_state != TCP_LISTEN)
-		sdp_listen_stop(ssk);
+	if (ssk)
+		sdp_listen_check(sk, ssk);
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;
@@ -449,7 +449,7 @@ static int sdp_release(struct socket *sock)
 		if (ssk->conn)
 			sdp_sock_close(sk, ssk);
 		release_sock(sk);
-		sdp_listen_stop(ssk);
+		sdp_listen_stop(sk, ssk);
 		sdp_ulp_put(ssk);
 	}
 	err = SDP_TCP_CALL(sk, release, sock);

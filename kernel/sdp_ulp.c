@@ -76,6 +76,7 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	init_waitqueue_head(&ssk->wq);
 	INIT_WORK(&ssk->decide, sdp_ulp_decide);
 	spin_lock_init(&ssk->lock);
+	mutex_init(&ssk->listening);
 	INIT_LIST_HEAD(&ssk->setup);
 	INIT_LIST_HEAD(&ssk->acceptq);
 	INIT_LIST_HEAD(&ssk->net_node);

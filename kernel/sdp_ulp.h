@@ -13,6 +13,7 @@
 #ifndef _SDP_ULP_H
 #define _SDP_ULP_H
 
+#include <linux/mutex.h>
 #include <linux/net.h>
 #include <net/inet_connection_sock.h>
 #include <net/tcp.h>
@@ -54,6 +55,7 @@ struct sdp_sk {
 	struct list_head acceptq;
 	unsigned int qlen;	/* both: places of the backlog taken */
 	unsigned int acceptable; /* length of acceptq */
+	struct mutex listening;	/* port and net_node change; over the socket lock */
 	u16 port;		/* that the transport listens on; 0: none */
 	struct list_head net_node; /* sdp_net.listen_list, its lock */
 };

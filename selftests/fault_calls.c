@@ -4,8 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -481,58 +479,16 @@ TEST_LIMIT(info_faults, ON_SDP, 60)
 	fault_sweep(&op, 1);
 }
 
-/* How many connections and listeners sock_diag shows; -1 with errno. */
-static int dump(void)
-{
-	struct {
-		struct nlmsghdr nlh;
-		struct sdp_diag_req req;
-	} msg = {
-		.nlh = {
-			.nlmsg_len = sizeof(msg),
-			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-		},
-		.req.sdiag_family = AF_INET_SDP,
-	};
-	static union {
-		struct nlmsghdr nlh;
-		char bytes[32768];
-	} buf;
-	int fd, n, len, seen = 0, err = 0;
-	struct nlmsghdr *h;
-
-	fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-	if (send(fd, &msg, sizeof(msg), 0) < 0)
-		err = errno;
-	for (n = 1; !err && n; ) {
-		len = recv(fd, &buf, sizeof(buf), 0);
-		if (len < 0)
-			err = errno;
-		for (h = &buf.nlh; !err && NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-			if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
-				seen++;
-			else if (h->nlmsg_type == NLMSG_ERROR)
-				err = -((struct nlmsgerr *)NLMSG_DATA(h))->error;
-			else if (h->nlmsg_type == NLMSG_DONE)
-				n = 0;
-		}
-	}
-	close(fd);
-	errno = err;
-	return err ? -1 : seen;
-}
-
 static int call_dump(struct step *st)
 {
 	(void)st;
-	return dump();
+	return sockets_shown(0);
 }
 
 static void after_dump(struct step *st, int ret)
 {
 	if (ret < 0)
-		ret = OK(dump());
+		ret = OK(sockets_shown(0));
 	if (ret < 3)
 		FAIL("two ends and a listener, and %d in the dump", ret);
 	fault_talk(st->p.c, st->p.s);

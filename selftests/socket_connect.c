@@ -425,15 +425,31 @@ TEST(connect_unspec_error_left)
 	recv_text(s, "second life");
 }
 
+/* It is no listener any more, those in its queue are reset, and it may be one again. */
 TEST(connect_unspec_listener)
 {
-	union addr x = { .sa.sa_family = AF_UNSPEC }, a;
-	int l = listener(&a, 4);
+	union addr x = { .sa.sa_family = AF_UNSPEC }, a, b;
+	int l = listener(&a, 4), c = sock(), s;
 
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	settle();	/* the last handshake may be under way still */
 	OK(connect(l, &x.sa, sizeof(x.in)));
 	FAILS(EINVAL, accept(l, NULL, NULL));
 	EQ(0, get_int(l, SOL_SOCKET, SO_ACCEPTCONN));
+	expect_reset(c);
 	FAILS(ECONNREFUSED, connect_to(sock(), &a));
+
+	OK(listen(l, 4));	/* by another port: it was bound by nobody */
+	OK(name_of(l, &b));
+	if (addr_port(&a) != addr_port(&b))
+		FAILS(ECONNREFUSED, connect_to(sock(), &a));
+	here(&a, addr_port(&b));
+	c = sock();
+	OK(connect_to(c, &a));
+	s = accept_one(l);
+	send_text(c, "second life");
+	recv_text(s, "second life");
 }
 
 /* Many at once, each with its own byte. */

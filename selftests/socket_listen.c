@@ -297,6 +297,61 @@ TEST(listener_shutdown)
 	accept_one(t.fd);
 }
 
+struct ender {
+	int fd;
+	union addr from;	/* AF_UNSPEC, or a family: shutdown() then */
+	atomic_bool over;
+	pthread_t thread;
+};
+
+static void *end_it(void *arg)
+{
+	struct ender *e = arg;
+
+	while (!e->over) {
+		if (e->from.sa.sa_family == AF_UNSPEC)
+			connect(e->fd, &e->from.sa, sizeof(e->from.in));
+		else
+			shutdown(e->fd, SHUT_RD);
+	}
+	return NULL;
+}
+
+/* As sockets_shown() has them. */
+#define LISTENING	(1u << 31)
+
+/*
+ * One thread listens, and others end that at the same time, either way.  Whoever is
+ * last is right; and nothing is left of the others.
+ */
+TEST(listen_while_it_ends)
+{
+	union addr a = { .sa.sa_family = variant->family };
+	struct ender e[2] = { { .from = a } };
+	int i, n, before = OK(sockets_shown(LISTENING));
+
+	e[1].from.sa.sa_family = AF_UNSPEC;
+	e[0].fd = e[1].fd = sock();
+	for (i = 0; i < 2; i++)
+		EQ(0, pthread_create(&e[i].thread, NULL, end_it, &e[i]));
+	for (n = 0; n < 500; n++)
+		OK(listen(e[0].fd, 4));
+	for (i = 0; i < 2; i++) {
+		e[i].over = true;
+		EQ(0, pthread_join(e[i].thread, NULL));
+	}
+	OK(listen(e[0].fd, 4));
+	EQ(before + on_sdp(), OK(sockets_shown(LISTENING)));
+	OK(name_of(e[0].fd, &a));
+	here(&a, addr_port(&a));
+	i = sock();
+	OK(connect_to(i, &a));
+	accept_one(e[0].fd);
+	close(e[0].fd);
+	EQ(before, OK(sockets_shown(LISTENING)));
+	FAILS(ECONNREFUSED, connect_to(sock(), &a));
+}
+
 /* Connections that nobody accepted are reset with their listener. */
 TEST(listener_close_resets_queue)
 {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -84,6 +87,47 @@ unsigned long long counter(const char *name)
 		}
 	}
 	FAIL("/proc/net/sdpstat has no %s", name);
+}
+
+int sockets_shown(__u32 states)
+{
+	struct {
+		struct nlmsghdr nlh;
+		struct sdp_diag_req req;
+	} msg = {
+		.nlh = {
+			.nlmsg_len = sizeof(msg),
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		},
+		.req = { .sdiag_family = AF_INET_SDP, .sdr_states = states },
+	};
+	static union {
+		struct nlmsghdr nlh;
+		char bytes[32768];
+	} buf;
+	int fd, n, len, seen = 0, err = 0;
+	struct nlmsghdr *h;
+
+	fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+	if (send(fd, &msg, sizeof(msg), 0) < 0)
+		err = errno;
+	for (n = 1; !err && n; ) {
+		len = recv(fd, &buf, sizeof(buf), 0);
+		if (len < 0)
+			err = errno;
+		for (h = &buf.nlh; !err && NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+			if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
+				seen++;
+			else if (h->nlmsg_type == NLMSG_ERROR)
+				err = -((struct nlmsgerr *)NLMSG_DATA(h))->error;
+			else if (h->nlmsg_type == NLMSG_DONE)
+				n = 0;
+		}
+	}
+	close(fd);
+	errno = err;
+	return err ? -1 : seen;
 }
 
 void nonblock(int fd, bool on)

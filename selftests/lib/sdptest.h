@@ -40,6 +40,10 @@ int sdp_info(int fd, struct sdp_info *info);
 long long messages_sent(int fd);
 /* One of /proc/net/sdpstat. */
 unsigned long long counter(const char *name);
+/* How many connections and listeners sock_diag shows in these states, as in
+ * struct sdp_diag_req; -1 with errno.
+ */
+int sockets_shown(__u32 states);
 
 void nonblock(int fd, bool on);
 int get_int(int fd, int level, int option);
