@@ -90,8 +90,10 @@ static void sdp_bcopy_consumed(struct sdp_conn *conn, u32 bytes)
 }
 
 static size_t sdp_bcopy_out(struct sdp_buf *buf, struct iov_iter *iter,
-			    u32 skip, size_t bytes)
+			    u32 skip, size_t bytes, unsigned int flags)
 {
+	if (flags & SDP_BCOPY_DISCARD)
+		return bytes;
 	return copy_to_iter(sdp_buf_addr(buf) + buf->off + skip, bytes, iter);
 }
 
@@ -105,8 +107,9 @@ static u32 sdp_bcopy_before_mark(struct sdp_conn *conn,
 }
 
 static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
-			      size_t len, size_t skip, bool past)
+			      size_t len, size_t skip, unsigned int flags)
 {
+	bool past = flags & SDP_BCOPY_PAST;
 	struct sdp_buf *buf;
 	ssize_t done = 0;
 
@@ -127,7 +130,7 @@ static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
 			break;
 		past = false;
 		want = min_t(size_t, len - done, have - skip);
-		n = sdp_bcopy_out(buf, iter, skip, want);
+		n = sdp_bcopy_out(buf, iter, skip, want, flags);
 		skip = 0;
 		done += n;
 		if (n < want)
@@ -158,7 +161,7 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 	ssize_t err = 0;
 
 	if (flags & SDP_BCOPY_PEEK) {
-		err = sdp_bcopy_peek(conn, iter, len, skip, past);
+		err = sdp_bcopy_peek(conn, iter, len, skip, flags);
 		sdp_bcopy_give_back(conn);
 		return err;
 	}
@@ -166,13 +169,12 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		size_t want = min_t(size_t, len - done,
 				    past ? buf->left :
 					   sdp_bcopy_before_mark(conn, buf));
-		size_t n = want;
+		size_t n;
 
 		if (!want)
 			break;
 		past = false;
-		if (!(flags & SDP_BCOPY_DISCARD))
-			n = sdp_bcopy_out(buf, iter, 0, want);
+		n = sdp_bcopy_out(buf, iter, 0, want, flags);
 		buf->off += n;
 		buf->left -= n;
 		done += n;

@@ -28,7 +28,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 /* What sdp_bcopy_recv() does with the bytes. */
 enum sdp_bcopy_flag {
 	SDP_BCOPY_PEEK		= 0x1,	/* they stay */
-	SDP_BCOPY_DISCARD	= 0x2,	/* they go, uncopied (MSG_TRUNC) */
+	SDP_BCOPY_DISCARD	= 0x2,	/* they are not copied (MSG_TRUNC) */
 	SDP_BCOPY_PAST		= 0x4,	/* the first may be the urgent one */
 };
 

@@ -51,13 +51,13 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
  * it goes, or is skipped in peeking.  0; or why to end: no error if @done.
  */
 static int sdp_recv_at_mark(struct sock *sk, struct sdp_conn *conn,
-			    size_t done, long timeo, u32 *holes,
+			    size_t done, u32 ahead, long timeo, u32 *holes,
 			    unsigned int *how)
 {
 	bool inlined = sock_flag(sk, SOCK_URGINLINE);
 	bool peek = *how & SDP_BCOPY_PEEK;
 
-	switch (sdp_urg_place(conn, peek ? done + *holes : 0)) {
+	switch (sdp_urg_place(conn, peek ? ahead + done + *holes : 0)) {
 	case SDP_URG_NOTHING:
 		return 0;
 	case SDP_URG_HOLE:
@@ -191,6 +191,7 @@ struct sdp_recv {
 	size_t len;			/* bytes wanted, */
 	size_t target;			/* to be waited for, */
 	size_t done;			/* and had */
+	u32 ahead;			/* peeking begins behind so many (SO_PEEK_OFF) */
 	u32 holes;			/* urgent bytes that were peeked past */
 	unsigned int how;		/* of sdp_bcopy_recv() */
 	bool take;			/* what is offered may be read in place */
@@ -210,13 +211,13 @@ static int sdp_recv_queued(struct sdp_recv *r)
 
 	r->how &= ~SDP_BCOPY_PAST;
 	if (sdp_urg_any(conn) && r->len) {
-		err = sdp_recv_at_mark(r->sk, conn, r->done, r->timeo, &r->holes,
-				       &r->how);
+		err = sdp_recv_at_mark(r->sk, conn, r->done, r->ahead, r->timeo,
+				       &r->holes, &r->how);
 		if (err)
 			return err;
 	}
 	n = sdp_bcopy_recv(conn, &r->msg->msg_iter, r->len - r->done,
-			   r->done + r->holes, r->how);
+			   r->ahead + r->done + r->holes, r->how);
 	if (n < 0)
 		return n;
 	r->done += n;
@@ -299,8 +300,26 @@ static void sdp_recv_wants(const struct sdp_recv *r)
 	u32 wanted = READ_ONCE(r->sk->sk_rcvlowat);
 
 	if (r->how & SDP_BCOPY_PEEK)
-		wanted = max_t(u32, wanted, r->target);
+		wanted = max_t(u32, wanted, r->ahead + r->target);
 	sdp_ring_set_wanted(r->conn, wanted);
+}
+
+/* How much is left to be read: TCP_INQ's message, and io_uring's hint.  At the
+ * end of the stream one, as TCP says: there is something to be read, the end.
+ */
+static void sdp_recv_tell_inq(struct sock *sk, struct sdp_conn *conn,
+			      struct msghdr *msg)
+{
+	bool asked = tcp_sk(sk)->recvmsg_inq;
+
+	if (likely(!asked && !msg->msg_get_inq))
+		return;
+	msg->msg_inq = sdp_urg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
+	if (!msg->msg_inq && test_bit(SDP_CONN_EOF, &conn->flags))
+		msg->msg_inq = 1;
+	if (asked)
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq),
+			 &msg->msg_inq);
 }
 
 ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
@@ -319,9 +338,11 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	u32 seen;
 	int err;
 
-	if (flags & MSG_PEEK)
+	if (flags & MSG_PEEK) {
 		r.how |= SDP_BCOPY_PEEK;
-	else if (flags & MSG_TRUNC)
+		r.ahead = max(sk_peek_offset(sk, flags), 0);
+	}
+	if (flags & MSG_TRUNC)
 		r.how |= SDP_BCOPY_DISCARD;
 	sdp_link_sync_buffers(sk, conn);
 	sdp_recv_wants(&r);
@@ -333,7 +354,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		if (err)
 			break;
 		/* Look whether more has come; then whether it ever will. */
-		seen = r.how & SDP_BCOPY_PEEK ? r.done + r.holes : 0;
+		seen = r.how & SDP_BCOPY_PEEK ? r.ahead + r.done + r.holes : 0;
 		/* Another's call may have wanted less meanwhile. */
 		sdp_recv_wants(&r);
 		if (READ_ONCE(conn->rx.inq) <= seen)
@@ -351,6 +372,12 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	if (unlikely(READ_ONCE(conn->rx.wanted) > 1) && r.done &&
 	    sdp_ring_is_low(conn))
 		sdp_rx_poll(conn);
+	if (flags & MSG_PEEK)
+		sk_peek_offset_fwd(sk, r.done);
+	else
+		sk_peek_offset_bwd(sk, r.done);
+	if (r.done || err > 0)
+		sdp_recv_tell_inq(sk, conn, msg);
 	return r.done ?: min(err, 0);
 }
 
