@@ -88,11 +88,20 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 
 /* Teardown */
 
+/* How long the CM repeats a DREQ is the peer's word on the passive side, in its
+ * REQ, and may be a day; nobody who closes, or has memory lent, waits for that.
+ */
+enum { SDP_IB_DREQ_MS = 5000 };
+
 static void sdp_ib_send_dreq(struct sdp_ib *ib)
 {
-	/* Not connected, or theirs crossed: there is nothing to wait for. */
+	/* Not connected, theirs crossed, or it was sent before and the time is
+	 * over: there is nothing to wait for.
+	 */
 	if (!ib->cm_id || ib_send_cm_dreq(ib->cm_id, NULL, 0))
 		sdp_ib_queue(ib, SDP_IB_DREP_HEARD);
+	else
+		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
 }
 
 static void sdp_ib_dreq_heard(struct sdp_ib *ib)

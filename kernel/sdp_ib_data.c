@@ -143,8 +143,12 @@ int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 			struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
 			u32 bytes = 0;
 
-			/* On errors only the cookie and the status are valid. */
-			if (wc[i].status == IB_WC_SUCCESS) {
+			/* On errors only the cookie and the status are valid.
+			 * A Write with immediate uses a receive up too, and has
+			 * put nothing into its buffer: that is no message.
+			 */
+			if (wc[i].status == IB_WC_SUCCESS &&
+			    wc[i].opcode == IB_WC_RECV) {
 				bytes = wc[i].byte_len;
 				ib_dma_sync_single_for_cpu(ib->dev->ib,
 							   buf->dma, bytes,

@@ -401,8 +401,15 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	if (want < 0) {
 		/* What waits for its reader counts, but is not there to be
 		 * posted: of those that are, the fewest stay, and are had.
+		 * Of a full ring only those that are not for data are, which a
+		 * peer that keeps to the rules leaves there; one that does not
+		 * has its connection stand still.
 		 */
 		spare = SDP_WIRE_CREDITS_MIN - here;
+		if (conn->rx.nbufs >= max)
+			spare = min(spare, SDP_RING_NOT_DATA - here);
+		if (conn->rx.nbufs >= conn->rx.rq_size + SDP_WIRE_CREDITS_MIN)
+			spare = min(spare, 0);
 		if (over)
 			want = clamp(spare, want, 0);
 		else if (READ_ONCE(conn->rx.shrink) || READ_ONCE(conn->rx.flush))

@@ -77,6 +77,7 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 				 struct sdp_send_call *call,
 				 wait_queue_entry_t *wait)
 {
+	unsigned long since = jiffies;
 	size_t sent = 0;
 
 	sdp_offer_cancel(conn);
@@ -87,8 +88,10 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 		if (!sdp_offer_is_out(conn))
 			return sent;
 		sdp_send_sleeps(call);
-		sdp_wait_cancelled(sk, conn, wait,
-				   READ_ONCE(conn->tx.lent_at));
+		/* Not since the last byte: or a peer that tells of one after the
+		 * other had him wait for all.
+		 */
+		sdp_wait_cancelled(sk, conn, wait, since);
 		sdp_send_wakes(call);
 	}
 }

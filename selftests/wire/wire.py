@@ -437,6 +437,7 @@ import adverts  # noqa: E402,F401
 import leases  # noqa: E402,F401
 import writes  # noqa: E402,F401
 import ends  # noqa: E402,F401
+import limits  # noqa: E402,F401
 
 if __name__ == '__main__':
     main()
