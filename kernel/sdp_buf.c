@@ -71,7 +71,7 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
 	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
 	if (!buf->page)
 		goto fail_buf;
-	sdp_mem_add(size);
+	sdp_mem_add(page_size(buf->page));
 	/* Listed first: teardown unmaps what is listed. */
 	spin_lock_bh(&conn->rx.lock);
 	list_add_tail(&buf->all, &conn->rx.all);
@@ -98,9 +98,25 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 	if (buf->mapped)
 		conn->xp->unmap(conn, buf);
 	spin_unlock_bh(&conn->rx.lock);
-	sdp_mem_add(-(s64)buf->size);
+	sdp_mem_add(-(s64)page_size(buf->page));
 	put_page(buf->page);
 	kmem_cache_free(sdp_buf_cache, buf);
+}
+
+/* Pages kept for the next messages; with tx.lock held, or by the last user. */
+static struct page *sdp_msg_take_spare(struct sdp_conn *conn)
+{
+	struct page *page = conn->tx.spare[--conn->tx.nspare];
+
+	sdp_mem_add(-(s64)page_size(page));
+	return page;
+}
+
+static void sdp_msg_keep_spare(struct sdp_conn *conn, struct page *page)
+{
+	get_page(page);
+	sdp_mem_add(page_size(page));
+	conn->tx.spare[conn->tx.nspare++] = page;
 }
 
 /* A spare page in place of one that has no room for @bytes, if there is one. */
@@ -115,7 +131,7 @@ static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
 		return;
 	spin_lock_bh(&conn->tx.lock);
 	if (conn->tx.nspare)
-		page = conn->tx.spare[--conn->tx.nspare];
+		page = sdp_msg_take_spare(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	if (!page)
 		return;
@@ -269,10 +285,9 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 	lockdep_assert_held(&conn->tx.lock);
 	/* The only reference is ours: neither the fragment's nor a message's. */
 	if (page && conn->tx.nspare < SDP_TX_SPARE && PageCompound(page) &&
-	    !page_is_pfmemalloc(page) && page_ref_count(page) == 1) {
-		get_page(page);
-		conn->tx.spare[conn->tx.nspare++] = page;
-	}
+	    !page_is_pfmemalloc(page) && page_ref_count(page) == 1 &&
+	    !sdp_mem_is_short())
+		sdp_msg_keep_spare(conn, page);
 	sdp_msg_free(conn, msg);
 }
 
@@ -280,7 +295,7 @@ void sdp_msg_idle(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->tx.lock);
 	while (conn->tx.nspare)
-		put_page(conn->tx.spare[--conn->tx.nspare]);
+		put_page(sdp_msg_take_spare(conn));
 }
 
 void sdp_buf_purge(struct sdp_conn *conn)
@@ -297,7 +312,7 @@ void sdp_buf_purge(struct sdp_conn *conn)
 	list_for_each_entry_safe(buf, next_buf, &conn->rx.all, all)
 		sdp_buf_free(conn, buf);
 	while (conn->tx.nspare)
-		put_page(conn->tx.spare[--conn->tx.nspare]);
+		put_page(sdp_msg_take_spare(conn));
 }
 
 int __init sdp_buf_init(void)

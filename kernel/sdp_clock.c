@@ -128,6 +128,14 @@ void sdp_clock_check(struct sdp_conn *conn)
 		}
 		next = min(next, due);
 	}
+	/* Of what is under way nothing will be heard: its sender has failed in
+	 * the middle.  So it is asked for, and its time begins.
+	 */
+	if (conn->tx.user_timeout && conn->tx.inflight &&
+	    conn->tx.inflight == conn->tx.unsignalled) {
+		conn->tx.ctl |= SDP_CTL_KEEPALIVE;
+		conn->tx.progress = now;
+	}
 	if (conn->tx.user_timeout &&
 	    (conn->tx.outstanding || !list_empty(&conn->tx.loans))) {
 		due = conn->tx.progress + conn->tx.user_timeout;

@@ -33,18 +33,38 @@ static DECLARE_WAIT_QUEUE_HEAD(sdp_conn_gone);
 /* AbortConn waits for a credit no longer than this before the DREQ goes. */
 enum { SDP_ABORT_MS = 200 };
 
+/* Is the peer still taking what was sent before close()?  Then it is no dead one:
+ * ms until it has been silent for as long as it may be; 0: it is over.
+ */
+static unsigned int sdp_conn_delivers(const struct sdp_conn *conn)
+{
+	unsigned long due = conn->tx.progress +
+			    msecs_to_jiffies(READ_ONCE(conn->sn->fin_timeout));
+
+	lockdep_assert_held(&conn->tx.lock);
+	if (conn->tx.dead || conn->tx.state == SDP_TIME_WAIT_1 ||
+	    (!conn->tx.outstanding && !conn->tx.lent) ||
+	    time_after_eq(jiffies, due))
+		return 0;
+	return jiffies_to_msecs(due - jiffies) + 1;
+}
+
 static void sdp_conn_timer(struct work_struct *work)
 {
 	struct sdp_conn *conn = container_of(to_delayed_work(work),
 					     struct sdp_conn, timer);
+	unsigned int again;
 	bool abort_late;
 
 	spin_lock_bh(&conn->tx.lock);
 	abort_late = conn->tx.ctl & SDP_CTL_ABORT;
 	conn->tx.ctl &= ~SDP_CTL_ABORT;
+	again = sdp_conn_delivers(conn);
 	spin_unlock_bh(&conn->tx.lock);
 	if (abort_late)
 		conn->xp->act(conn, SDP_DO_DREQ);
+	else if (again)
+		sdp_conn_start_timer(conn, again);
 	else
 		sdp_conn_event(conn, SDP_EV_FIN_TIMEOUT);
 	sdp_conn_put(conn);

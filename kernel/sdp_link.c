@@ -242,8 +242,11 @@ void sdp_link_cut(struct sdp_sk *ssk, bool orderly)
 		conn->tx.mode.shut_rd = true;
 		spin_unlock_bh(&conn->tx.lock);
 		sdp_conn_event(conn, SDP_EV_SHUTDOWN);
-		/* A peer that never closes must not keep it for ever. */
-		if (sdp_conn_state(conn) != SDP_CLOSED)
+		/* A peer that never closes must not keep it for ever; what ends
+		 * already has a shorter time.
+		 */
+		if (sdp_conn_state(conn) != SDP_CLOSED &&
+		    sdp_conn_state(conn) < SDP_TIME_WAIT_1)
 			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
 		sdp_tx_run(conn);
 		/* What arrived, or now arrives, has no reader. */

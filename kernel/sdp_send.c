@@ -51,8 +51,10 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
 	int err = 0;
 
 	/* For who polls after EAGAIN; before we look, or it is missed. */
-	if (!*timeo)
+	if (!*timeo) {
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	}
 	add_wait_queue(&conn->wq, &wait);
 	for (;;) {
 		/* Credits come with what the peer sends. */
@@ -221,6 +223,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			call->why = SDP_CNT_COPIED_COST;
 	}
 	call->lease = unlikely(stays) && sdp_lease_begin(conn, len);
+	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	sdp_link_sync_buffers(sk, conn);
 	sdp_tx_set_delay(conn, delay);
 	if (!len && sdp_link_cannot_send(sk, conn))
@@ -266,6 +269,13 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 		return done;
 	if (err == -EPIPE)
 		sdp_link_failed(conn, ssk);	/* its error goes first */
+	/* No event tells that there is memory: who waits for one is to try again,
+	 * as with TCP.
+	 */
+	if (unlikely(n == -ENOMEM && err == -EAGAIN)) {
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		sk->sk_write_space(sk);
+	}
 	return sk_stream_error(sk, flags, err);
 }
 

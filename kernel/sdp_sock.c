@@ -218,6 +218,7 @@ static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
 	}
 	if (!(mask & EPOLLOUT)) {
 		set_bit(SOCK_NOSPACE, &sock->flags);
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		smp_mb__after_atomic();	/* with sk_stream_write_space() */
 		if (sdp_tx_want_space(conn))
 			mask |= EPOLLOUT | EPOLLWRNORM;

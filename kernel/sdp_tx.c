@@ -505,6 +505,13 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		}
 		if (conn->tx.armed || !sdp_tx_needs_event(conn))
 			return;
+		/* Somebody waits, and of what is under way nothing would be heard:
+		 * who sent it was to send more, and cannot.
+		 */
+		if ((conn->tx.want_space || conn->tx.held) &&
+		    unlikely(conn->tx.inflight == conn->tx.unsignalled) &&
+		    sdp_tx_may_post(conn) && !conn->tx.broken)
+			sdp_post_nothing(conn);
 		conn->tx.armed = true;
 		if (!conn->xp->arm_send(conn))
 			return;
@@ -528,8 +535,13 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 		sdp_count(conn->sn, SDP_CNT_TIMEOUTS, 1);
 		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "user timeout");
 	}
-	if (done & SDP_TX_DONE_FIN)
+	if (done & SDP_TX_DONE_FIN) {
 		sdp_conn_event(conn, SDP_EV_FIN_SENT);
+		/* All was delivered: from now on the peer has time to close. */
+		if (READ_ONCE(conn->tx.orphan) &&
+		    sdp_conn_state(conn) == SDP_FIN_WAIT_2)
+			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
+	}
 	if (done & SDP_TX_DONE_ABORT) {
 		sdp_conn_stop_timer(conn);
 		conn->xp->act(conn, SDP_DO_DREQ);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Who sends is told when he may go on, and what he sent is delivered. */
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/userfaultfd.h>
+
+#include "lib/variant.h"
+
+/* O_ASYNC: SIGIO says that there is room again. */
+TEST(sigio_room)
+{
+	struct timespec limit = { .tv_sec = ktap_ms(5000) / 1000 };
+	siginfo_t info;
+	sigset_t set;
+	long long sum;
+	struct pair p;
+
+	pair_open(&p);
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	OK(sigprocmask(SIG_BLOCK, &set, NULL));
+	OK(fcntl(p.c, F_SETSIG, SIGRTMIN));
+	OK(fcntl(p.c, F_SETOWN, getpid()));
+	OK(fcntl(p.c, F_SETFL, O_NONBLOCK | O_ASYNC));
+	sum = fill(p.c, 5);
+	/* What came before, of the connection or of room while it was filled. */
+	while (sigtimedwait(&set, &info, &(struct timespec){}) > 0)
+		;
+	FAILS(EAGAIN, send(p.c, "x", 1, 0));
+	recv_pattern(p.s, sum, 5, 0);
+	do {
+		EQ(SIGRTMIN, sigtimedwait(&set, &info, &limit));
+		EQ(p.c, info.si_fd);
+	} while (!(info.si_band & POLLOUT));
+	CHECK(send(p.c, "x", 1, 0) == 1);
+	OK(sigprocmask(SIG_UNBLOCK, &set, NULL));
+}
+
+/* Memory that is not there until page_give(). */
+struct absent {
+	char *there, *bytes;
+	size_t len;
+	int fd;
+};
+
+static void absent_make(struct absent *a, size_t len)
+{
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+
+	a->len = len;
+	a->bytes = malloc(len);
+	a->there = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(a->there != MAP_FAILED && a->bytes);
+	pattern_fill(a->bytes, len, 1, 0);
+	a->fd = OK(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK));
+	OK(ioctl(a->fd, UFFDIO_API, &api));
+	reg.range.start = (unsigned long)a->there;
+	reg.range.len = len;
+	OK(ioctl(a->fd, UFFDIO_REGISTER, &reg));
+}
+
+static void absent_give(struct absent *a, size_t at, size_t len)
+{
+	struct uffdio_copy copy = {
+		.dst = (unsigned long)a->there + at,
+		.src = (unsigned long)a->bytes + at,
+		.len = len,
+	};
+
+	OK(ioctl(a->fd, UFFDIO_COPY, &copy));
+}
+
+/*
+ * Memory runs out while a send() is in the middle of its bytes: what went before
+ * asked for no completion, as more was to follow.  It goes on all the same.
+ */
+TEST_ON(memory_over_in_a_send, ON_SDP)
+{
+	size_t page = sysconf(_SC_PAGESIZE), len = 16 * page;
+	struct task t = { .run = task_send, .len = len };
+	struct absent a;
+	struct pair p;
+
+	sysctl("zcopy_thresh", 0);
+	pair_open(&p);
+	absent_make(&a, len);
+	t.fd = p.c;
+	t.buf = a.there;
+	task_start(&t);
+	await(a.fd, POLLIN);
+	absent_give(&a, 0, page);
+	/* The first message is on its way when the second page is missed. */
+	await(a.fd, POLLIN);
+	sysctl("mem_max", 0);
+	absent_give(&a, page, len - page);
+	recv_pattern(p.s, len, 1, 0);
+	EQ(len, task_join(&t));
+}
+
+/*
+ * A send() that failed in its middle leaves nothing that TCP_USER_TIMEOUT is for.
+ * Its good part is what one message of a fresh connection holds, as the last that
+ * had something behind it.
+ */
+TEST(user_timeout_after_a_bad_send)
+{
+	size_t len = 4096 - 16;
+	char *bytes = malloc(len);
+	struct iovec iov[2] = {
+		{ .iov_base = bytes, .iov_len = len },
+		{ .iov_base = (void *)8, .iov_len = len },
+	};
+	struct pair p;
+	ssize_t n;
+
+	pair_open(&p);
+	pattern_fill(bytes, len, 1, 0);
+	OK(set_int(p.c, SOL_TCP, TCP_USER_TIMEOUT, ktap_ms(400)));
+	n = writev(p.c, iov, 2);
+	if (on_sdp())
+		EQ(len, n);
+	else if (n < 0)		/* TCP takes nothing of what it cannot have all of */
+		EQ(EFAULT, errno);
+	if (n > 0)
+		recv_pattern(p.s, n, 1, 0);
+	sleep_ms(ktap_ms(1200));
+	EQ(0, get_int(p.c, SOL_SOCKET, SO_ERROR));
+	send_text(p.c, "still there");
+	recv_text(p.s, "still there");
+}
+
+/*
+ * What was sent before close() is delivered for as long as the peer takes it:
+ * the time of FIN_WAIT_2 is for a peer that has all and does not close.
+ */
+TEST_ON(closed_and_read_slowly, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V6))
+{
+	enum { PIECE = 16384 };
+	long long sum, pos, n;
+	struct pair p;
+
+	if (on_sdp())
+		sysctl("fin_timeout", ktap_ms(500));
+	pair_start(&p);
+	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 65536));
+	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 32768));
+	pair_finish(&p);
+	sum = fill(p.c, 5);
+	close(p.c);
+	for (pos = 0; pos < sum; pos += n) {
+		n = sum - pos < PIECE ? sum - pos : PIECE;
+		recv_pattern(p.s, n, 5, pos);
+		sleep_ms(ktap_ms(100));
+	}
+	/* Longer than the time without progress, by far. */
+	IN_RANGE(8 * PIECE, 50 * PIECE, sum);
+	expect_eof(p.s);
+}
