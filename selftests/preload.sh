@@ -200,6 +200,27 @@ sdpstat_sockets() {
 	until_true sh -c "! '$tools/sdpstat' | grep -q ESTABLISHED"
 }
 
+# What is counted as it is now falls again.
+sdpstat_falls() {
+	local pid watch
+
+	"$bin/sdp_stream" --self --proto door1 --port 9833 --bytes 100g --limit 60 \
+		>/dev/null &
+	pid=$!
+	trap 'kill $pid' EXIT
+	until_true sh -c "'$tools/sdpstat' | grep -q ESTABLISHED"
+	"$tools/sdpstat" -i 0.1 --json >"$dir/watch" &
+	watch=$!
+	trap 'kill $pid $watch' EXIT
+	until_true test -s "$dir/watch"
+	kill $pid
+	trap 'kill $watch' EXIT
+	until_true grep -Eq '"conns":-[12],' "$dir/watch"
+	grep -Eq '"mem_kib":-[0-9]+[,}]' "$dir/watch"
+	kill $watch
+	trap - EXIT
+}
+
 # One that TCP took over is listed with its reason and its process, and without
 # a process when it is closed.
 sdpstat_fallback() {
@@ -260,5 +281,6 @@ done
 check sdpstat.options sdpstat_options
 check sdpstat.counters sdpstat_counters
 check sdpstat.sockets sdpstat_sockets
+check sdpstat.gauges_fall sdpstat_falls
 check sdpstat.fallback sdpstat_fallback
 finish

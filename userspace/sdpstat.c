@@ -42,8 +42,8 @@ static const char usage[] =
 "                    one that is closed\n"
 "  -n, --numeric     numbers, no names: always so, accepted for habit's sake\n"
 "  -s, --statistics  counters since the module was loaded\n"
-"  -i, --interval    every SECONDS what the counters gained, COUNT times or\n"
-"                    for ever; what did not change is left out\n"
+"  -i, --interval    every SECONDS what the counters gained or lost, COUNT times\n"
+"                    or for ever; what did not change is left out\n"
 "      --json        one JSON value for each answer\n"
 "      --help        this text\n"
 "      --version     the version\n"
@@ -548,6 +548,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
+/* Some are gauges, which fall, and all fall when the module is loaded anew. */
 static void print_difference(const struct counters *old,
 			     const struct counters *new, double seconds,
 			     bool json)
@@ -561,12 +562,12 @@ static void print_difference(const struct counters *old,
 		printf("in %.1f s:\n", seconds);
 	for (i = 0; i < new->n; i++) {
 		const struct counter *c = &new->c[i];
-		unsigned long long d = c->value - value_of(old, i, c->name);
+		long long d = c->value - value_of(old, i, c->name);
 
 		if (json)
-			printf(",\"%s\":%llu", c->name, d);
+			printf(",\"%s\":%lld", c->name, d);
 		else if (d)
-			printf("  %-20s %16llu %14.1f/s  %s\n", c->name, d,
+			printf("  %-20s %16lld %14.1f/s  %s\n", c->name, d,
 			       d / seconds, c->help);
 		any |= d != 0;
 	}
