@@ -405,6 +405,34 @@ log_file() {
 	rm -r "$file" /tmp/sdp-rules-test.log.1000
 }
 
+# Standard error as a pipe that nobody reads, or that is full: no message, no harm.
+log_into_nothing() {
+	rules "log min-level 7"
+	python3 - "$run" "$dir/rule-a" "$peer4" $((30 * factor)) <<-'END'
+		import os, subprocess, sys
+		run, program, peer, seconds = sys.argv[1:]
+		def goes(w):
+		    r = subprocess.run([run, program, 'connect', peer, '7001'], stderr=w,
+		                       stdout=subprocess.PIPE, timeout=float(seconds))
+		    assert (r.returncode, r.stdout) == (0, b'sdp sdp\n'), r
+		r, w = os.pipe()
+		os.set_blocking(w, False)
+		try:
+		    while True:
+		        os.write(w, bytes(4096))
+		except BlockingIOError:
+		    os.set_blocking(w, True)
+		goes(w)
+		r, w = os.pipe()
+		os.close(r)
+		goes(w)
+	END
+	# A file that is as long as files may be.
+	head -c 1024 /dev/zero >"$dir/long"
+	[ "$(ulimit -f 1; "$run" "$dir/rule-a" connect "$peer4" 7001 2>>"$dir/long")" = "sdp sdp" ]
+	[ "$(stat -c %s "$dir/long")" = 1024 ]
+}
+
 # Where somebody else may have laid something: errors go to standard error.
 log_file_is_not_ours() {
 	local d=/tmp/sdp-rules-test.log.1000
@@ -669,6 +697,7 @@ run_case server.by_address server_by_address
 run_case server.by_program server_by_program
 run_case log.levels log_levels
 run_case log.file log_file
+run_case log.into_nothing log_into_nothing
 run_case log.file_is_not_ours log_file_is_not_ours
 run_case log.syslog log_syslog
 run_case run.explain explain

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -78,6 +80,45 @@ bool log_wants(enum rules_level level)
 	return level >= settings.min_level;
 }
 
+/*
+ * Puts a line into @fd, and neither stops the program nor has it killed for that: a
+ * pipe may be full or without a reader, a terminal may stop who writes in the
+ * background, a file may be as long as the process may make one.  What finds no room
+ * is dropped.  Who else writes to the same pipe may take the room between the two
+ * calls; then this waits, as the program's own message would.
+ *
+ * Only the caller's own mask changes, and the signal goes to the thread that
+ * wrote; so other threads, a child of vfork() and what a signal handler interrupts
+ * see nothing of it.  One that was pending before stays.
+ */
+static bool put_line(int fd, struct message *m)
+{
+	static const struct timespec no_time;
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	sigset_t ours, old, pending;
+	ssize_t n;
+	int sig;
+
+	m->text[m->len < sizeof(m->text) ? m->len++ : m->len - 1] = '\n';
+	if (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT))
+		return false;
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGPIPE);
+	sigaddset(&ours, SIGXFSZ);
+	sigaddset(&ours, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &ours, &old);
+	sigpending(&pending);
+	n = write(fd, m->text, m->len);
+	sig = n >= 0 ? 0 : errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0;
+	if (sig && !sigismember(&pending, sig)) {
+		sigemptyset(&ours);
+		sigaddset(&ours, sig);
+		sigtimedwait(&ours, NULL, &no_time);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return n == (ssize_t)m->len;
+}
+
 /* A daemon that closed its standard error may have a connection there. */
 static bool is_connection(int fd)
 {
@@ -96,8 +137,7 @@ static bool to_stderr(const struct message *m)
 		return false;
 	log_str(&out, ME);
 	log_str(&out, m->text);
-	out.text[out.len < sizeof(out.text) ? out.len++ : out.len - 1] = '\n';
-	return write(STDERR_FILENO, out.text, out.len) == (ssize_t)out.len;
+	return put_line(STDERR_FILENO, &out);
 }
 
 static void put_sender(struct message *m)
@@ -218,19 +258,18 @@ static int open_log(void)
 static bool to_file(const struct message *m)
 {
 	struct message out = { };
-	ssize_t n;
+	bool sent;
 	int fd;
 
 	put_time(&out);
 	put_sender(&out);
 	log_str(&out, m->text);
-	out.text[out.len < sizeof(out.text) ? out.len++ : out.len - 1] = '\n';
 	fd = open_log();
 	if (fd < 0)
 		return false;
-	n = write(fd, out.text, out.len);
+	sent = put_line(fd, &out);
 	close(fd);
-	return n == (ssize_t)out.len;
+	return sent;
 }
 
 void log_send(enum rules_level level, struct message *m)
