@@ -540,6 +540,62 @@ module_missing() {
 	said "libsdp_preload: connect $peer4:9: both, and it is tcp: the module is not loaded or the socket not suitable, by no rule"
 }
 
+# What the kernel is asked for: modprobe is a script of ours in a case of its own.
+modprobe_is() { # LINE of the script
+	modprobe=$(cat /proc/sys/kernel/modprobe)
+	trap 'echo "$modprobe" >/proc/sys/kernel/modprobe' EXIT
+	printf '#!/bin/sh\necho "$*" >>%s\n%s\n' "$dir/asked" "$1" >"$dir/modprobe"
+	chmod 755 "$dir/modprobe"
+	: >"$dir/asked"
+	echo "$dir/modprobe" >/proc/sys/kernel/modprobe
+}
+
+asked() { # HOW OFTEN
+	[ "$(wc -l <"$dir/asked")" = "$1" ] || {
+		cat "$dir/asked"
+		why "expected the kernel to ask for modules $1 times"
+	}
+	: >"$dir/asked"
+}
+
+# By the kernel, for each time that we ask: for the name of TCP_ULP, which an ordinary
+# user does not get, and twice for the protocol.
+asks_for_the_module() {
+	local _
+
+	modprobe_is "exit 1"
+	export LD_PRELOAD=$library SDP_CLOCK=0
+	for _ in 1 2 3 4 5 6 7 8; do /bin/true; done
+	rules "use tcp client * *:*"
+	"$dir/rule-a" often "$peer4" 9 20
+	asked 0
+	rules "use both client * *:*"
+	[ "$("$dir/rule-a" often "$peer4" 9 20)" = ECONNREFUSED ]
+	asked 3
+	[ "$(SDP_TICK=1 "$dir/rule-a" often "$peer4" 9 11)" = ECONNREFUSED ]
+	asked 9
+	rules "use sdp client * *:*"
+	[ "$("$dir/rule-a" often "$peer4" 9 20 2>/dev/null)" = ENETUNREACH ]
+	asked 3
+	[ "$(setpriv --reuid 1000 --clear-groups --inh-caps=-all "$dir/rule-a" often "$peer4" 9 20 \
+		2>/dev/null)" = ENETUNREACH ]
+	asked 2
+}
+
+# An ordinary user's first connection has the module already: what would be TCP is
+# refused, where without the module the network is unreachable.
+loads_the_module() {
+	modprobe_is "exec insmod $module"
+	rules "use sdp client * *:*"
+	[ "$(LD_PRELOAD=$library setpriv --reuid 1000 --clear-groups "$dir/rule-a" often \
+		"$peer4" 9 2)" = ECONNREFUSED ]
+	asked 1
+	# Who finds it does not ask.
+	[ "$(LD_PRELOAD=$library "$dir/rule-a" often "$peer4" 9 2)" = ECONNREFUSED ]
+	asked 0
+	unload
+}
+
 # -------------------------------------------------------------------- sdp_run
 
 explained() { # WANT ARGUMENT...
@@ -708,6 +764,8 @@ mv "$dir/common" "$dir/servers"
 stop_servers
 run_case run.explain_without_module without_module explain
 run_case library.module_missing without_module module_missing
+run_case library.asks_for_the_module without_module asks_for_the_module
+run_case library.loads_the_module without_module loads_the_module
 for use in "both on" "sdp require" "tcp off"; do
 	# shellcheck disable=SC2086 # two words
 	run_case "library.cases.$use" cases $use

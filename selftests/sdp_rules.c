@@ -12,12 +12,16 @@
  *   sdp_rules again ADDRESS PORT PORT
  *	connect() to the first port, which fails, and with the same socket to the
  *	second.
+ *   sdp_rules often ADDRESS PORT COUNT
+ *	COUNT connections, by a socket each, which fail: prints the errors, each
+ *	once if they come in a row.
  *
  * The library must not allocate in connect() and listen(): malloc() and its kin
  * are counted, and a call that used them prints "allocates".  Host names that
  * begin with "connecting." are looked up by a connection to $SDP_LOOKUP, which
  * is an ADDRESS PORT: the program says "lookup:" and how that went.  The time
- * is that of SDP_CLOCK, in seconds, if it is set.
+ * is that of SDP_CLOCK, in seconds, if it is set, and stands still; with SDP_TICK it
+ * goes on by so many seconds from one of "often" to the next.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -33,7 +37,7 @@
 
 #include "lib/sdptest.h"
 
-static unsigned int allocations;
+static unsigned int allocations, ticks;
 static const char *lookup;
 
 void *__libc_malloc(size_t n);
@@ -60,11 +64,11 @@ void *realloc(void *p, size_t n)
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
-	const char *now = getenv("SDP_CLOCK");
+	const char *now = getenv("SDP_CLOCK"), *tick = getenv("SDP_TICK");
 
 	if (!now)
 		return syscall(SYS_clock_gettime, clock, ts);
-	*ts = (struct timespec){ .tv_sec = atoll(now) };
+	*ts = (struct timespec){ .tv_sec = atoll(now) + (tick ? ticks * atoll(tick) : 0) };
 	return 0;
 }
 
@@ -173,6 +177,23 @@ static void run_again(char **args)
 	puts("");
 }
 
+static void run_often(char **args)
+{
+	int fd, err, last = 0, count = atoi(args[2]);
+	union addr a;
+
+	set_addr(&a, args[0], args[1]);
+	for (; count--; ticks++) {
+		fd = tcp_socket(&a);
+		err = connect(fd, &a.sa, addr_len(&a)) ? errno : 0;
+		if (err != last)
+			printf("%s%s", last ? " " : "", ktap_errno(err));
+		last = err;
+		close(fd);
+	}
+	puts("");
+}
+
 static void serve(char **args, int count)
 {
 	struct pollfd *p = calloc(count, sizeof(*p));
@@ -219,6 +240,8 @@ int main(int argc, char **argv)
 		run_connect(argv + 2);
 	else if (argc == 5 && !strcmp(argv[1], "again"))
 		run_again(argv + 2);
+	else if (argc == 5 && !strcmp(argv[1], "often"))
+		run_often(argv + 2);
 	else if (argc >= 4 && !(argc % 2) && !strcmp(argv[1], "serve"))
 		serve(argv + 2, argc / 2 - 1);
 	else

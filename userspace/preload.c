@@ -52,6 +52,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/sdp.h>
@@ -157,16 +158,12 @@ static void read_rules(void)
 /*
  * Called by the constructor; by connect() or listen() if another library's
  * constructor is earlier.  Whoever comes while it is at work finds BUSY.
- *
- * Opening a socket of protocol IPPROTO_SDP loads the module for any user, which
- * TCP_ULP does for privileged ones only.
  */
 static __attribute__((constructor)) void start(void)
 {
 	const char *word;
 	int err = errno;
 	int old = NEW;
-	int fd;
 
 	if (!atomic_compare_exchange_strong(&phase, &old, BUSY))
 		return;
@@ -182,9 +179,6 @@ static __attribute__((constructor)) void start(void)
 		log_init(&(struct rules_log){ .min_level = RULES_LEVEL_ERROR },
 			 self.program);
 		read_rules();
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SDP);
-		if (fd >= 0)
-			close(fd);
 	}
 	atomic_store(&phase, READY);
 	errno = err;
@@ -264,14 +258,57 @@ static bool is_fresh(int fd)
 	       info.tcpi_state == TCP_CLOSE;
 }
 
+static int set_ulp(int fd)
+{
+	return setsockopt(fd, SOL_TCP, TCP_ULP, SDP_ULP_NAME,
+			  strlen(SDP_ULP_NAME)) ? errno : 0;
+}
+
+/* Seconds until the kernel is asked again for a module that was not there. */
+#define ASK_AGAIN	5
+
+/*
+ * Fills the slot.  Return: 0 or an errno.
+ *
+ * Where the module is not loaded, opening a socket of protocol IPPROTO_SDP loads it
+ * for any user, which TCP_ULP does for privileged ones only.  Either has the kernel
+ * run modprobe, in vain where there is no module, and so neither is asked again for
+ * a while: not by this process, nor by those it forks, which know what it knew.
+ * Threads that find it missing at once each ask, since who did not wait for the
+ * answer would go by TCP.
+ */
+static int fill_slot(int fd)
+{
+	/* When it was found missing, in seconds from 1 on; 0: never. */
+	static atomic_long missing;
+	long last = atomic_load(&missing);
+	struct timespec now;
+	int err, asked;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (last && now.tv_sec + 1 - last < ASK_AGAIN)
+		return ENOENT;
+	err = set_ulp(fd);
+	if (err != ENOENT)
+		return err;
+	asked = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SDP);
+	if (asked >= 0)
+		close(asked);
+	/* Without a descriptor to spare it may be loaded all the same. */
+	if (asked >= 0 || (errno != EPROTONOSUPPORT && errno != ESOCKTNOSUPPORT))
+		err = set_ulp(fd);
+	if (err == ENOENT)
+		atomic_store(&missing, now.tv_sec + 1);
+	return err;
+}
+
 /* @must: SDP or an error. */
 static enum outcome attach(int fd, bool must)
 {
 	int no = 0;
 	int err;
 
-	err = setsockopt(fd, SOL_TCP, TCP_ULP, SDP_ULP_NAME,
-			 strlen(SDP_ULP_NAME)) ? errno : 0;
+	err = fill_slot(fd);
 	if (!err || (err == EEXIST && is_sdp(fd))) {
 		/* EISCONN: connecting already, and not for the first time */
 		if (must &&
