@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/io_uring.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
@@ -180,6 +182,50 @@ TEST(peer_without_sdp)
 	s = accept_one(l);
 	EQ(0, attached(c));
 	talk(c, s);
+}
+
+/* What io_uring says of one send of a few bytes without a copy. */
+static int send_zc(int fd, const char *text)
+{
+	struct io_uring_params p = { };
+	int ring = OK(syscall(__NR_io_uring_setup, 1, &p));
+	size_t size = p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe);
+	const int both = PROT_READ | PROT_WRITE;
+	struct io_uring_cqe *cqe;
+	struct io_uring_sqe *sqe;
+	char *at;
+
+	at = mmap(NULL, size, both, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+	sqe = mmap(NULL, sizeof(*sqe), both, MAP_SHARED, ring, IORING_OFF_SQES);
+	CHECK(at != MAP_FAILED && (void *)sqe != MAP_FAILED);
+	*sqe = (struct io_uring_sqe) {
+		.opcode = IORING_OP_SEND_ZC, .fd = fd, .addr = (uintptr_t)text,
+		.len = strlen(text),
+	};
+	*(unsigned int *)(at + p.sq_off.array) = 0;
+	__atomic_store_n((unsigned int *)(at + p.sq_off.tail), 1, __ATOMIC_RELEASE);
+	EQ(1, syscall(__NR_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0));
+	cqe = (void *)(at + p.cq_off.cqes);
+	return cqe->res;
+}
+
+/* A second connect(), which collects the first one's end, takes nothing from it. */
+TEST(peer_without_sdp_zero_copy)
+{
+	int l, c, s;
+	union addr a;
+
+	if (require)
+		return;
+	l = raw_listener(&a);
+	c = tcp(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, to(c, &a));
+	await(c, POLLOUT);
+	OK(to(c, &a));
+	FAILS(EISCONN, to(c, &a));
+	s = accept_one(l);
+	EQ(5, send_zc(c, "there"));
+	recv_text(s, "there");
 }
 
 TEST(client_without_sdp)

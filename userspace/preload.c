@@ -302,13 +302,18 @@ static int fill_slot(int fd)
 	return err;
 }
 
-/* @must: SDP or an error. */
+/*
+ * @must: SDP or an error.
+ *
+ * A socket that is connected, connecting or listening is not asked to take our
+ * protocol: the kernel refuses, but has ended its zero copy of io_uring's by then.
+ */
 static enum outcome attach(int fd, bool must)
 {
 	int no = 0;
 	int err;
 
-	err = fill_slot(fd);
+	err = is_fresh(fd) ? fill_slot(fd) : EEXIST;
 	if (!err || (err == EEXIST && is_sdp(fd))) {
 		/* EISCONN: connecting already, and not for the first time */
 		if (must &&
@@ -321,15 +326,15 @@ static enum outcome attach(int fd, bool must)
 		return UNTOUCHED;
 
 	switch (err) {
-	case EOPNOTSUPP:	/* connected, connecting or listening as TCP */
+	case EOPNOTSUPP:	/* another thread connected it, or made it listen */
 	case EISCONN:
-	case EEXIST:		/* another protocol in the slot */
+	case EEXIST:		/* another protocol in the slot, or busy as TCP */
 		return UNTOUCHED;
 	case ENOENT:
 	case ENOPROTOOPT:	/* a kernel without TCP_ULP */
-		return is_fresh(fd) ? MISSING : UNTOUCHED;
+		return MISSING;
 	default:
-		return is_fresh(fd) ? IMPOSSIBLE : UNTOUCHED;
+		return IMPOSSIBLE;
 	}
 }
 
