@@ -433,6 +433,18 @@ log_into_nothing() {
 	[ "$(stat -c %s "$dir/long")" = 1024 ]
 }
 
+# A file that took standard error's number is the program's own.
+log_not_into_data() {
+	rules "log min-level 7" "wrong"
+	SDP_DATA=$dir/data goes "sdp sdp" "$peer4" 7001
+	silent
+	[ "$(stat -c %s "$dir/data")" = 0 ] || { cat "$dir/data"; why "wrote there"; }
+	# There was none at the start.
+	rm "$dir/data"
+	[ "$(SDP_DATA=$dir/data "$run" "$dir/rule-a" connect "$peer4" 7001 2>&-)" = "sdp sdp" ]
+	[ "$(stat -c %s "$dir/data")" = 0 ] || { cat "$dir/data"; why "wrote there"; }
+}
+
 # Where somebody else may have laid something: errors go to standard error.
 log_file_is_not_ours() {
 	local d=/tmp/sdp-rules-test.log.1000
@@ -754,6 +766,7 @@ run_case server.by_program server_by_program
 run_case log.levels log_levels
 run_case log.file log_file
 run_case log.into_nothing log_into_nothing
+run_case log.not_into_data log_not_into_data
 run_case log.file_is_not_ours log_file_is_not_ours
 run_case log.syslog log_syslog
 run_case run.explain explain

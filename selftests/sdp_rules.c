@@ -17,7 +17,8 @@
  *	once if they come in a row.
  *
  * The library must not allocate in connect() and listen(): malloc() and its kin
- * are counted, and a call that used them prints "allocates".  Host names that
+ * are counted, and a call that used them prints "allocates".  With SDP_DATA the
+ * program closes its standard error first and opens this file instead.  Host names that
  * begin with "connecting." are looked up by a connection to $SDP_LOOKUP, which
  * is an ADDRESS PORT: the program says "lookup:" and how that went.  The time
  * is that of SDP_CLOCK, in seconds, if it is set, and stands still; with SDP_TICK it
@@ -26,6 +27,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -236,6 +238,13 @@ static void serve(char **args, int count)
 
 int main(int argc, char **argv)
 {
+	const char *data = getenv("SDP_DATA");
+
+	if (data) {
+		close(STDERR_FILENO);
+		if (open(data, O_WRONLY | O_CREAT, 0600) != STDERR_FILENO)
+			die("open");
+	}
 	if (argc == 4 && !strcmp(argv[1], "connect"))
 		run_connect(argv + 2);
 	else if (argc == 5 && !strcmp(argv[1], "again"))

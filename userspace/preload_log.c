@@ -6,6 +6,10 @@
  * user or its root.  A file is opened and syslog's socket is made for each
  * message; there are few of them unless one asks for more.
  *
+ * Standard error is the file that was there when the program started.  What took
+ * its number since may be the program's data, and nothing tells that from a log that
+ * it opened for itself: it gets no message.
+ *
  * The file of root is /var/log/NAME, as with libsdp, and whatever path NAME has is
  * left out.  Others write to NAME.UID/log, or /tmp/NAME.UID/log if NAME has no
  * path; that directory must be theirs alone, since anybody may make one in /tmp.
@@ -29,6 +33,11 @@
 
 static struct rules_log settings = { .min_level = RULES_LEVEL_ERROR };
 static const char *name = "";
+static struct {
+	bool open;
+	dev_t dev;
+	ino_t ino;
+} first_stderr;
 
 void log_str(struct message *m, const char *s)
 {
@@ -71,8 +80,15 @@ void log_end(struct message *m, const struct rules_end *end)
 
 void log_init(const struct rules_log *log, const char *program)
 {
+	struct stat st;
+
 	settings = *log;
 	name = program;
+	first_stderr.open = !fstat(STDERR_FILENO, &st);
+	if (first_stderr.open) {
+		first_stderr.dev = st.st_dev;
+		first_stderr.ino = st.st_ino;
+	}
 }
 
 bool log_wants(enum rules_level level)
@@ -119,7 +135,15 @@ static bool put_line(int fd, struct message *m)
 	return n == (ssize_t)m->len;
 }
 
-/* A daemon that closed its standard error may have a connection there. */
+static bool is_first_stderr(void)
+{
+	struct stat st;
+
+	return first_stderr.open && !fstat(STDERR_FILENO, &st) &&
+	       st.st_dev == first_stderr.dev && st.st_ino == first_stderr.ino;
+}
+
+/* A program that serves one connection may have it there, as inetd starts it. */
 static bool is_connection(int fd)
 {
 	int proto;
@@ -133,7 +157,7 @@ static bool to_stderr(const struct message *m)
 {
 	struct message out = { };
 
-	if (is_connection(STDERR_FILENO))
+	if (!is_first_stderr() || is_connection(STDERR_FILENO))
 		return false;
 	log_str(&out, ME);
 	log_str(&out, m->text);

@@ -24,8 +24,10 @@ void log_end(struct message *m, const struct rules_end *end);
 
 /**
  * log_init() - where to, and how much
- * @log: copied; without this call it is errors to standard error
+ * @log: copied
  * @program: named in files and for syslog; not copied
+ *
+ * Called while the program starts; what its standard error is then is kept in mind.
  */
 void log_init(const struct rules_log *log, const char *program);
 
