@@ -73,6 +73,11 @@ scripts() {
 warns_static() {
 	expect 0 "$run" busybox true
 	says "statically linked"
+	expect 125 "$run" --require busybox true
+	says "is statically linked: the library cannot reach it, and SDP is required: use a dynamically"
+	SDP_PRELOAD=require expect 125 "$run" busybox true
+	SDP_PRELOAD=off expect 0 "$run" busybox true
+	silent
 }
 
 warns_setuid() {
@@ -82,6 +87,35 @@ warns_setuid() {
 	chmod 4755 "$dir/suid"
 	expect 0 "$run" "$dir/suid"
 	says "setuid"
+	expect 125 "$run" --require "$dir/suid"
+	says "setuid"
+	says "/etc/ld.so.preload"
+	# A script's own bits are without effect.
+	printf '#!/bin/sh\nexit 3\n' >"$dir/script"
+	chown 1 "$dir/script"
+	chmod 4755 "$dir/script"
+	expect 3 "$run" --require "$dir/script"
+	silent
+	# File capabilities count for who has not all of them.
+	cp /bin/true "$dir/caps"
+	setcap cap_net_raw+ep "$dir/caps"
+	expect 0 "$run" --require "$dir/caps"
+	expect 125 setpriv --reuid 1000 --clear-groups "$run" --require "$dir/caps"
+	says "file capabilities"
+	expect 0 setpriv --reuid 1000 --clear-groups "$run" "$dir/caps"
+	says "file capabilities"
+}
+
+# The library is for one kind of program.
+warns_class() {
+	cp /bin/true "$dir/class"
+	printf '\1' | dd of="$dir/class" bs=1 seek=4 conv=notrunc status=none
+	expect 125 "$run" --require "$dir/class"
+	says "another kind of machine"
+	says "SDP_PRELOAD_LIB"
+	# Whatever the kernel makes of it.
+	"$run" "$dir/class" >/dev/null 2>"$dir/err" || true
+	says "warning: $dir/class is for another kind of machine"
 }
 
 environment() {
@@ -268,6 +302,7 @@ check run.program_missing program_missing
 check run.scripts scripts
 check run.warns_of_static_programs warns_static
 check run.warns_of_setuid_programs warns_setuid
+check run.warns_of_another_class warns_class
 check run.environment environment
 check run.library_missing library_missing
 check run.module_missing without_module module_missing

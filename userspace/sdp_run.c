@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -49,7 +50,8 @@ static const char usage[] =
 "possible, and by TCP where it is not, as far as the rules of " SDP_CONFIG "\n"
 "have nothing else.\n"
 "\n"
-"  --require       an error instead of TCP\n"
+"  --require       an error instead of TCP, and before PROGRAM is run where it is\n"
+"                  known that the library cannot reach it\n"
 "  --explain       which rule decides on a connection to ADDRESS:PORT, or on\n"
 "                  listening there, and why\n"
 "  --check-config  look for errors in the rules\n"
@@ -170,31 +172,35 @@ static int find_program(const char *name, char path[PATH_MAX])
 	return EXIT_NOT_FOUND;
 }
 
+/* The start of an ELF file; false if @fd is another one, or not of this byte order. */
+union elf_header {
+	unsigned char ident[EI_NIDENT];
+	Elf64_Ehdr e64;
+	Elf32_Ehdr e32;
+};
+
+static bool read_elf(int fd, union elf_header *h)
+{
+	return pread(fd, h, sizeof(*h), 0) >= (ssize_t)sizeof(h->e32) &&
+	       !memcmp(h->ident, ELFMAG, SELFMAG) &&
+	       h->ident[EI_DATA] == NATIVE_DATA;
+}
+
 /* Whether the ELF file @fd asks for a dynamic linker; true if in doubt. */
-static bool is_dynamic(int fd)
+static bool is_dynamic(int fd, const union elf_header *h)
 {
 	unsigned int i, num, size;
 	__u64 off;
-	union {
-		unsigned char ident[EI_NIDENT];
-		Elf64_Ehdr e64;
-		Elf32_Ehdr e32;
-	} h;
 	__u32 type;
 
-	if (pread(fd, &h, sizeof(h), 0) < (ssize_t)sizeof(h.e32) ||
-	    memcmp(h.ident, ELFMAG, SELFMAG))
-		return true;
-	if (h.ident[EI_DATA] != NATIVE_DATA)
-		return true;
-	if (h.ident[EI_CLASS] == ELFCLASS64) {
-		num = h.e64.e_phnum;
-		off = h.e64.e_phoff;
-		size = h.e64.e_phentsize;
+	if (h->ident[EI_CLASS] == ELFCLASS64) {
+		num = h->e64.e_phnum;
+		off = h->e64.e_phoff;
+		size = h->e64.e_phentsize;
 	} else {
-		num = h.e32.e_phnum;
-		off = h.e32.e_phoff;
-		size = h.e32.e_phentsize;
+		num = h->e32.e_phnum;
+		off = h->e32.e_phoff;
+		size = h->e32.e_phentsize;
 	}
 	for (i = 0; i < num; i++) {
 		if (pread(fd, &type, sizeof(type), off + (__u64)i * size) !=
@@ -206,24 +212,52 @@ static bool is_dynamic(int fd)
 	return false;
 }
 
-/* Warn of what keeps the dynamic linker from loading the library. */
-static void check_program(const char *name, const char *path)
+/* Whether the two are of one kind, as the dynamic linker sees it; true if in doubt. */
+static bool is_alike(const union elf_header *h, const char *lib)
+{
+	int fd = open(lib, O_RDONLY | O_CLOEXEC);
+	union elf_header l;
+	bool alike;
+
+	if (fd < 0)
+		return true;
+	/* e_machine lies at the same place in both classes. */
+	alike = !read_elf(fd, &l) ||
+		(l.ident[EI_CLASS] == h->ident[EI_CLASS] &&
+		 l.e32.e_machine == h->e32.e_machine);
+	close(fd);
+	return alike;
+}
+
+static bool gains_privileges(int fd)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || (!fstatvfs(fd, &fs) && fs.f_flag & ST_NOSUID))
+		return false;
+	return (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+	       ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+		st.st_gid != getegid()) ||
+	       (geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0);
+}
+
+/*
+ * Says what keeps the dynamic linker from loading @lib into the program, or into
+ * the interpreter of the script.  True if nothing is known to.
+ */
+static bool check_program(const char *name, const char *path, const char *lib,
+			  bool require)
 {
 	char line[PATH_MAX + 3], *interp;
-	struct stat st;
+	union elf_header h;
+	const char *why, *instead;
 	ssize_t n;
 	int fd;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) &&
-	    (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-	     ((st.st_mode & S_ISGID) && st.st_gid != getegid()) ||
-	     (geteuid() &&
-	      fgetxattr(fd, "security.capability", NULL, 0) > 0)))
-		note("warning: %s gains privileges when run (setuid, setgid or file capabilities): the library cannot reach it, it will use TCP",
-		     name);
+		return true;
 	n = pread(fd, line, sizeof(line) - 1, 0);
 	line[n > 0 ? n : 0] = '\0';
 	if (!strncmp(line, "#!", 2)) {
@@ -233,12 +267,31 @@ static void check_program(const char *name, const char *path)
 		fd = open(interp, O_RDONLY | O_CLOEXEC);
 		name = interp;
 		if (fd < 0)
-			return;
+			return true;
 	}
-	if (!is_dynamic(fd))
-		note("warning: %s is statically linked: the library cannot reach it, it will use TCP",
-		     name);
+	why = NULL;
+	if (gains_privileges(fd)) {
+		why = "gains privileges when run (setuid, setgid or file capabilities)";
+		instead = "run it as the user whose privileges it gains, or name the library in /etc/ld.so.preload";
+	} else if (read_elf(fd, &h)) {
+		if (!is_alike(&h, lib)) {
+			why = "is for another kind of machine than the library (32 and 64 bits, say)";
+			instead = "build the library for it and name it in SDP_PRELOAD_LIB";
+		} else if (!is_dynamic(fd, &h)) {
+			why = "is statically linked";
+			instead = "use a dynamically linked one";
+		}
+	}
 	close(fd);
+	if (!why)
+		return true;
+	if (require)
+		note("%s %s: the library cannot reach it, and SDP is required: %s",
+		     name, why, instead);
+	else
+		note("warning: %s %s: the library cannot reach it, it will use TCP",
+		     name, why);
+	return false;
 }
 
 /* Whether the module is there; asking loads it if it can be. */
@@ -280,7 +333,7 @@ int main(int argc, char **argv)
 		{ }
 	};
 	char lib[PATH_MAX], path[PATH_MAX];
-	bool require = false, tell = false, check = false;
+	bool require = false, tell = false, check = false, off;
 	const char *env;
 	int c, ret;
 
@@ -335,16 +388,18 @@ int main(int argc, char **argv)
 	env = getenv("SDP_PRELOAD");
 	if (env && strcmp(env, "off") && strcmp(env, "require") && *env)
 		note("warning: SDP_PRELOAD=%s is neither off nor require: ignored", env);
-	if ((!env || strcmp(env, "off")) && !have_module()) {
-		if (env && !strcmp(env, "require")) {
+	off = env && !strcmp(env, "off");
+	require = env && !strcmp(env, "require");
+	if (!off && !check_program(argv[0], path, lib, require) && require)
+		return EXIT_OWN;
+	if (!off && !have_module()) {
+		if (require) {
 			note("the kernel module af_sdp is not loaded and could not be loaded (modprobe af_sdp as root tells why)");
 			return EXIT_OWN;
 		}
 		note("note: the kernel module af_sdp is not loaded and could not be loaded: %s will use TCP",
 		     argv[0]);
 	}
-	check_program(argv[0], path);
-
 	prepend(lib);
 	execvp(path, argv);
 	if (errno == ENOENT)
