@@ -235,6 +235,24 @@ default_file() {
 	silent
 }
 
+# A program, or its child, may change its directory.
+relative_file() {
+	local name
+
+	cd "$dir" || return
+	for name in SDP_CONFIG_FILE LIBSDP_CONFIG_FILE; do
+		rules "use tcp client * *:7001"
+		unset SDP_CONFIG_FILE
+		[ "$(env $name=conf "$run" sh -c 'cd /; "$@"' sh "$dir/rule-a" connect "$peer4" 7001 \
+			2>"$dir/err")" = "tcp tcp" ] || why "$name is lost"
+		silent
+	done
+	cp "$library" "$run" .
+	[ "$(SDP_PRELOAD_LIB=libsdp_preload.so SDP_CONFIG_FILE=conf ./sdp_run \
+		sh -c 'cd /; "$@"' sh "$run" "$dir/rule-a" connect "$peer4" 7001 2>"$dir/err")" = "tcp tcp" ]
+	silent
+}
+
 unreadable_file() {
 	SDP_CONFIG_FILE=$dir/none goes "sdp sdp" "$peer4" 7001
 	said "libsdp_preload: SDP_CONFIG_FILE=$dir/none: No such file or directory: going on without rules"
@@ -756,6 +774,7 @@ run_case client.host_names host_names
 run_case client.look_ups_are_left_alone look_ups_are_left_alone
 run_case client.same_socket_again again
 run_case file.default default_file
+run_case file.relative relative_file
 run_case file.unreadable unreadable_file
 run_case file.wrong_lines wrong_lines
 run_case file.privileged_programs privileged

@@ -305,6 +305,24 @@ static bool have_module(void)
 	return true;
 }
 
+/* What names a file from here on is to name it wherever the program goes. */
+static void make_absolute(const char *variable)
+{
+	const char *path = getenv(variable);
+	char *dir, *all;
+
+	if (!path || !*path || *path == '/')
+		return;
+	dir = getcwd(NULL, 0);
+	if (!dir)
+		return;
+	if (asprintf(&all, "%s/%s", dir, path) < 0)
+		abort();
+	setenv(variable, all, 1);
+	free(all);
+	free(dir);
+}
+
 static void prepend(const char *lib)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -400,6 +418,9 @@ int main(int argc, char **argv)
 		note("note: the kernel module af_sdp is not loaded and could not be loaded: %s will use TCP",
 		     argv[0]);
 	}
+	make_absolute("SDP_CONFIG_FILE");
+	make_absolute("LIBSDP_CONFIG_FILE");
+	make_absolute("SDP_PRELOAD_LIB");
 	prepend(lib);
 	execvp(path, argv);
 	if (errno == ENOENT)
