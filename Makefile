@@ -10,7 +10,8 @@
 #   make bench QUICK=1  a trial of that, in a few minutes
 #   make                the module for the running kernel, and the tools
 #   make KDIR=DIR       the module for the kernel whose build tree is DIR
-#   make install        on a real host, as root
+#   make install        on a real host, as root: PREFIX, LIBDIR, MANDIR, SYSCONFDIR, DESTDIR
+#   make uninstall      what install made, by the same variables
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KVER ?= $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null || uname -r)
 O ?= $(CURDIR)/build
@@ -36,14 +37,11 @@ install: all
 	install -D -m 644 $(O)/module/$(KVER)/af_sdp.ko $(DESTDIR)/lib/modules/$(KVER)/updates/af_sdp.ko
 	$(if $(DESTDIR),,depmod $(KVER))
 	$(MAKE) -C userspace O=$(O)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
-	install -D -m 644 uapi/linux/sdp.h $(DESTDIR)$(PREFIX)/include/linux/sdp.h
 
 uninstall:
 	rm -f $(DESTDIR)/lib/modules/$(KVER)/updates/af_sdp.ko
-	rm -f $(DESTDIR)$(PREFIX)/include/linux/sdp.h $(DESTDIR)$(PREFIX)/bin/sdp_run
-	rm -f $(DESTDIR)$(PREFIX)/bin/sdpstat $(DESTDIR)$(PREFIX)/lib/libsdp_preload.so
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/sdp.conf.5
 	$(if $(DESTDIR),,depmod $(KVER))
+	$(MAKE) -C userspace O=$(O)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) uninstall
 
 demo check check-all:
 	@scripts/$@

@@ -750,17 +750,6 @@ cases() { # USE EXPECTED
 	SDP_EXPECT=$2 LD_PRELOAD=$library "$bin/sdp_preload" 2>&1
 }
 
-install_sample() {
-	local to=$dir/root
-
-	make -s -C "$selftests/../userspace" O="$tools" DESTDIR="$to" PREFIX=/usr install
-	cmp "$selftests/../packaging/sdp.conf" "$to/etc/sdp/sdp.conf"
-	echo "use tcp client * *:*" >"$to/etc/sdp/sdp.conf"
-	make -s -C "$selftests/../userspace" O="$tools" DESTDIR="$to" PREFIX=/usr install
-	[ "$(cat "$to/etc/sdp/sdp.conf")" = "use tcp client * *:*" ] || why "overwritten"
-	"$to/usr/bin/sdp_run" --help >/dev/null
-}
-
 begin
 common_servers
 mv "$dir/servers" "$dir/common"
@@ -791,7 +780,6 @@ run_case log.syslog log_syslog
 run_case run.explain explain
 run_case run.explained_is_done explained_is_done
 run_case run.check_config check_config
-run_case install.sample install_sample
 mv "$dir/common" "$dir/servers"
 stop_servers
 run_case run.explain_without_module without_module explain

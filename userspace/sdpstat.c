@@ -192,7 +192,7 @@ static int by_inode(const void *a, const void *b)
 
 static void add_user(struct entry *e, const char *pid)
 {
-	char path[64], name[64] = "?", *nl, *all;
+	char path[PATH_MAX], name[64] = "?", *nl, *all;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
