@@ -671,6 +671,20 @@ explain() {
 	explained sdp server '*:80' webd
 	explained both server '*:80'
 	grep -qF "decides for the programs it names" "$dir/out"
+	# A pattern that does not match itself hides nothing.
+	rules "use tcp client net[ps]erf* 10.8.0.0/16:80" "use tcp client net[ps]erf* *:81" \
+		"use tcp client net[ps]erf* *:80"
+	explained both 10.9.0.2:80
+	cat >"$dir/want" <<-END
+		client (any program), 10.9.0.2:80
+		answer: both: SDP is tried, then TCP
+		  $conf:1: use tcp client net[ps]erf* 10.8.0.0/16:80 -- another address
+		  $conf:2: use tcp client net[ps]erf* *:81 -- another port
+		  $conf:3: use tcp client net[ps]erf* *:80 -- decides for the programs it names
+		  no rule matches: "both"
+	END
+	diff "$dir/want" "$dir/out"
+	rules "use sdp client * 10.9.0.0/24:80-90" "use tcp client * [fd09::]/64:*"
 	explained tcp 127.0.0.1:80
 	explained tcp '[::1]:80'
 	explained tcp ::ffff:127.0.0.1:80

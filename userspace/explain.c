@@ -114,6 +114,18 @@ static bool for_all_programs(const struct rule *rule)
 	return !strcmp(rule->program, "*");
 }
 
+/* Without a program, as if it were one that the rule names. */
+static enum rules_miss miss_of(const struct question *q, const struct rule *rule,
+			       const struct rules_end *end)
+{
+	struct rule any = *rule;
+
+	if (q->program)
+		return rules_miss(rule, q->role, q->program, end);
+	any.program = "*";
+	return rules_miss(&any, q->role, "", end);
+}
+
 static void answer(const struct question *q, const struct rules_end *end)
 {
 	char text[RULES_ADDR_MAX];
@@ -163,10 +175,8 @@ static void answer(const struct question *q, const struct rules_end *end)
 			print_rule(q, r, "this one decides");
 			return;
 		}
-		miss = rules_miss(r, q->role, q->program ? q->program : r->program,
-				  end);
-		if (!q->program && !for_all_programs(r) &&
-		    (miss == RULES_MATCH || miss == RULES_MISS_PROGRAM))
+		miss = miss_of(q, r, end);
+		if (!q->program && !for_all_programs(r) && !miss)
 			print_rule(q, r, "decides for the programs it names");
 		else
 			print_rule(q, r, rules_miss_why(miss));
