@@ -127,6 +127,11 @@ environment() {
 		why "LD_PRELOAD is $(cat "$dir/out")"
 	expect 0 "$run" --require sh -c 'echo $SDP_PRELOAD'
 	[ "$(cat "$dir/out")" = require ]
+	SDP_PRELOAD=off expect 0 "$run" --require sh -c 'echo $SDP_PRELOAD'
+	[ "$(cat "$dir/out")" = off ]
+	says "--require has no effect"
+	SDP_PRELOAD=off expect 0 "$run" --require --explain 10.9.0.2:80
+	grep -q "^answer: tcp" "$dir/out"
 	SDP_PRELOAD=nonsense expect 0 "$run" true
 	says "neither off nor require"
 }

@@ -378,7 +378,11 @@ int main(int argc, char **argv)
 		}
 	}
 	argv += optind;
-	if (require)
+	env = getenv("SDP_PRELOAD");
+	off = env && !strcmp(env, "off");
+	if (require && off)
+		note("note: SDP_PRELOAD=off is set, and everything stays TCP: --require has no effect");
+	else if (require)
 		setenv("SDP_PRELOAD", "require", 1);
 	if (tell)
 		return explain(argv);
@@ -406,7 +410,6 @@ int main(int argc, char **argv)
 	env = getenv("SDP_PRELOAD");
 	if (env && strcmp(env, "off") && strcmp(env, "require") && *env)
 		note("warning: SDP_PRELOAD=%s is neither off nor require: ignored", env);
-	off = env && !strcmp(env, "off");
 	require = env && !strcmp(env, "require");
 	if (!off && !check_program(argv[0], path, lib, require) && require)
 		return EXIT_OWN;
