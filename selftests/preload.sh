@@ -260,6 +260,35 @@ sdpstat_falls() {
 	trap - EXIT
 }
 
+# A process may call itself anything.
+sdpstat_names() {
+	local pid
+
+	python3 - "$own" <<-END &
+		import socket, sys, time
+		l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+		l.bind((sys.argv[1], 9835))
+		open('/proc/self/comm', 'wb').write(b'\x1b[31m"\xc3\xa9\xc2\x9b\xff\xed\xa0\x80')
+		l.listen()
+		time.sleep(60)
+	END
+	pid=$!
+	trap 'kill $pid' EXIT
+	until_true sh -c "'$tools/sdpstat' -l | grep -aq ':9835 .*/$pid'"
+	expect 0 "$tools/sdpstat" -l
+	LC_ALL=C grep -qaF $'?[31m"\xc3\xa9?????/'$pid "$dir/out" || { cat -v "$dir/out"; why "not escaped"; }
+	expect 0 "$tools/sdpstat" -l --json
+	python3 - "$dir/out" <<-END
+		import json, sys
+		a = json.loads(open(sys.argv[1], 'rb').read().decode())
+		a = [s['processes'][0]['name'] for s in a if s['local_port'] == 9835]
+		assert a == ['\x1b[31m"\xe9\x9b' + 4 * '\ufffd'], a
+	END
+	! LC_ALL=C grep -qa $'\x9b\|\x1b' "$dir/out" || why "a control character as it is"
+	kill $pid
+	trap - EXIT
+}
+
 # One that TCP took over is listed with its reason and its process, and without
 # a process when it is closed.
 sdpstat_fallback() {
@@ -322,5 +351,6 @@ check sdpstat.options sdpstat_options
 check sdpstat.counters sdpstat_counters
 check sdpstat.sockets sdpstat_sockets
 check sdpstat.gauges_fall sdpstat_falls
+check sdpstat.names sdpstat_names
 check sdpstat.fallback sdpstat_fallback
 finish

@@ -127,7 +127,7 @@ static bool take(const struct nlmsghdr *nlh, size_t len)
 			return true;
 		case NLMSG_ERROR:
 			err = NLMSG_DATA(nlh);
-			if (err->error == -ENOENT || err->error == -EINVAL)
+			if (err->error == -ENOENT)
 				die(NOT_LOADED);
 			die("sock_diag: %s", strerror(-err->error));
 		case SOCK_DIAG_BY_FAMILY:
@@ -324,6 +324,50 @@ static int by_state_and_port(const void *a, const void *b)
 	return ntohs(x->sdm_dport) - ntohs(y->sdm_dport);
 }
 
+/*
+ * How many bytes the character at @s has in UTF-8; 0 if it is none, as in the name of
+ * a process, which may be anything and is cut after 15 bytes.
+ */
+static size_t utf8_length(const char *s)
+{
+	const unsigned char *b = (const unsigned char *)s;
+	size_t i, n;
+
+	if (b[0] < 0x80)
+		return 1;
+	n = b[0] < 0xc2 ? 0 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : b[0] < 0xf5 ? 4 : 0;
+	for (i = 1; i < n; i++)
+		if ((b[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer than it needs to be, half of a pair, beyond the last. */
+	if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] >= 0xa0) ||
+	    (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+/* Whether the character would tell a terminal to do something. */
+static bool is_control(const char *s)
+{
+	unsigned char first = s[0], next = s[1];
+
+	return first < 0x20 || first == 0x7f || (first == 0xc2 && next < 0xa0);
+}
+
+static void print_users(const char *users)
+{
+	size_t n;
+
+	for (; *users; users += n ?: 1) {
+		n = utf8_length(users);
+		if (!n || is_control(users))
+			putchar('?');
+		else
+			fwrite(users, n, 1, stdout);
+	}
+	putchar('\n');
+}
+
 static void print_sockets(void)
 {
 	char local[INET6_ADDRSTRLEN + 8], peer[INET6_ADDRSTRLEN + 8];
@@ -359,20 +403,25 @@ static void print_sockets(void)
 			       NAME(reason_name, info->sdpi_reason),
 			       info->sdpi_credits,
 			       info->sdpi_device[0] ? info->sdpi_device : "-");
-		puts(entries[i].users ?: "-");
+		print_users(entries[i].users ?: "-");
 	}
 }
 
 static void json_string(const char *s)
 {
+	size_t n;
+
 	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
+	for (; *s; s += n ?: 1) {
+		n = utf8_length(s);
+		if (!n)
+			fputs("\\ufffd", stdout);
+		else if (*s == '"' || *s == '\\')
 			printf("\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			printf("\\u%04x", *s);
+		else if (is_control(s))
+			printf("\\u%04x", (unsigned char)s[n - 1]);
 		else
-			putchar(*s);
+			fwrite(s, n, 1, stdout);
 	}
 	putchar('"');
 }
