@@ -746,7 +746,7 @@ check_config() {
 	printf 'use both client * *:x\nuse tcp client * 10.1.1.1/8:*\n' >"$dir/other"
 	"$run" --check-config "$dir/other" >"$dir/out" 2>"$dir/err" || status=$?
 	[ $status = 1 ] || why "status $status"
-	said "$dir/other:1:21: \"x\": expected a port, 1 to 65535, or \"*\"" \
+	said "$dir/other:1:21: \"x\": expected a port, 0 to 65535, or \"*\"" \
 		"$dir/other:2:18: warning: there is more in the address than its prefix covers: read as 10.0.0.0/8"
 	[ "$(cat "$dir/out")" = "$dir/other: 1 rule, 1 error" ]
 	status=0

@@ -8,8 +8,9 @@
  *	use both|sdp|tcp client|server PROGRAM ADDRESS[/PREFIX]:PORT[-PORT]
  *	log [destination stderr|syslog|file NAME] [min-level 1-9]
  *
- * with blanks allowed between any two of the signs after PROGRAM, "connect" and
- * "listen" for the roles, a comment from # on, and an IPv6 address without
+ * with blanks allowed around the "/", ":" and "-" after PROGRAM, "connect" and
+ * "listen" for the roles, a comment from # on, but within PROGRAM and NAME, where it
+ * is a sign like others, any number as a level, and an IPv6 address without
  * brackets, which the last colon ends then.  What its manual promised and its
  * parser did not keep is kept here: PROGRAM may be left out.  Host names,
  * brackets and capitals in keywords are additions.
@@ -168,6 +169,19 @@ static struct word next_word(struct cursor *c)
 		while (c->at < c->end && !is_blank(*c->at))
 			c->at++;
 	w.len = c->at - w.at;
+	return w;
+}
+
+/* A word that a comment ends too. */
+static struct word next_plain_word(struct cursor *c)
+{
+	struct word w = next_word(c);
+	const char *comment = w.len ? memchr(w.at, '#', w.len) : NULL;
+
+	if (comment) {
+		w.len = comment - w.at;
+		c->at = comment;
+	}
 	return w;
 }
 
@@ -467,8 +481,8 @@ static bool parse_port(struct cursor *c, uint16_t *port)
 	n = number(c);
 	if (n < 0) {
 		if (at_end(c))
-			return fault(c, behind(c), "expected a port, 1 to 65535, or \"*\"");
-		return fault(c, at, "\"%s\": expected a port, 1 to 65535, or \"*\"",
+			return fault(c, behind(c), "expected a port, 0 to 65535, or \"*\"");
+		return fault(c, at, "\"%s\": expected a port, 0 to 65535, or \"*\"",
 			     show(shown, rest_of_word(c, at)));
 	}
 	if (n > 65535)
@@ -509,6 +523,44 @@ static bool parse_ports(struct cursor *c, struct rule *rule)
 	return true;
 }
 
+/* Where a set of the pattern names a class, as [[:alpha:]], which we do not know. */
+static const char *find_class(struct word w)
+{
+	const char *at, *first, *end = w.at + w.len;
+
+	for (at = w.at; at < end; at++) {
+		if (*at == '\\') {
+			at++;
+			continue;
+		}
+		if (*at != '[')
+			continue;
+		first = at + 1;
+		if (first < end && (*first == '!' || *first == '^'))
+			first++;
+		for (at = first; at < end && (*at != ']' || at == first); at++)
+			if (*at == '[' && at + 1 < end && strchr(":.=", at[1]))
+				return at;
+	}
+	return NULL;
+}
+
+/*
+ * Whether the word is the start of ADDRESS:PORT with blanks in it, and no program:
+ * by how it looks, and by an end or a continuation that no address begins with.
+ */
+static bool is_torn_address(const struct cursor *c, struct word w)
+{
+	const char *next = c->at;
+
+	if (*w.at != '[' && !is_digit(*w.at) && !memchr(w.at, ':', w.len))
+		return false;
+	if (w.at[w.len - 1] == ':' || w.at[w.len - 1] == '/')
+		return true;
+	return !at_end(c) && (*next == '/' || *next == '-' ||
+			      (*next == ':' && (next + 1 == c->end || next[1] != ':')));
+}
+
 static bool parse_program(struct cursor *c, struct rule *rule)
 {
 	struct word w = next_word(c), name;
@@ -522,6 +574,12 @@ static bool parse_program(struct cursor *c, struct rule *rule)
 		/* Left out: all programs. */
 		c->at = w.at;
 		w = (struct word){ "*", 1 };
+	} else if (is_torn_address(c, w)) {
+		return fault(c, w.at, "\"%s\": a program's name, or \"*\", is missing before the address",
+			     show(shown, w));
+	} else if (find_class(w)) {
+		return fault(c, find_class(w), "\"%s\": a set has no classes here: write signs and ranges, as in [a-z]",
+			     show(shown, rest_of_word(c, find_class(w))));
 	} else {
 		slash = memrchr(w.at, '/', w.len);
 		name.at = slash ? slash + 1 : w.at;
@@ -541,7 +599,7 @@ static bool parse_use(struct cursor *c, struct rule *rule)
 	char shown[SHOW_MAX + 4];
 	struct word w;
 
-	w = next_word(c);
+	w = next_plain_word(c);
 	if (is(w, "both"))
 		rule->use = RULES_BOTH;
 	else if (is(w, "sdp"))
@@ -554,7 +612,7 @@ static bool parse_use(struct cursor *c, struct rule *rule)
 	else
 		return fault(c, behind(c), "expected \"both\", \"sdp\" or \"tcp\" after \"use\"");
 
-	w = next_word(c);
+	w = next_plain_word(c);
 	if (is(w, "client") || is(w, "connect"))
 		rule->role = RULES_CLIENT;
 	else if (is(w, "server") || is(w, "listen"))
@@ -581,7 +639,7 @@ static bool parse_use(struct cursor *c, struct rule *rule)
 
 static bool parse_destination(struct cursor *c, struct rules_log *log)
 {
-	struct word w = next_word(c);
+	struct word w = next_plain_word(c);
 	char shown[SHOW_MAX + 4];
 
 	if (is(w, "stderr")) {
@@ -615,18 +673,18 @@ static bool parse_log(struct cursor *c)
 	struct word w;
 	long n;
 
-	while ((w = next_word(c)).len) {
+	while ((w = next_plain_word(c)).len) {
 		if (is(w, "destination")) {
 			if (!parse_destination(c, &log))
 				return false;
 		} else if (is(w, "min-level")) {
-			w = next_word(c);
+			w = next_plain_word(c);
 			c->at = w.at;
 			n = number(c);
-			if (n < 1 || n > 9 || c->at != w.at + w.len)
+			if (n < 0 || c->at != w.at + w.len)
 				return fault(c, w.len ? w.at : behind(c),
 					     "expected a level, 1 (all) to 9 (errors), after \"min-level\"");
-			log.min_level = n;
+			log.min_level = n < 1 ? 1 : n > RULES_LEVEL_ERROR ? RULES_LEVEL_ERROR : n;
 		} else {
 			return fault(c, w.at, "\"%s\": expected \"destination\" or \"min-level\"",
 				     show(shown, w));
@@ -665,7 +723,7 @@ static void parse_line(struct cursor *c)
 {
 	struct rule rule = { };
 	char shown[SHOW_MAX + 4];
-	struct word w = next_word(c);
+	struct word w = next_plain_word(c);
 
 	if (!w.len)
 		return;

@@ -91,6 +91,10 @@ static void parse__accepts(struct kunit *test)
 		{ "use both client * *:*#x", "both client * * 0-65535" },
 		{ "use both client * *:80 # x", "both client * * 80-80" },
 		{ "use both client a#b *:*", "both client a#b * 0-65535" },
+		/* no classes */
+		{ "use both client a[:.=]b *:*", "both client a[:.=]b * 0-65535" },
+		{ "use both client \\[[:x] *:*", "both client \\[[:x] * 0-65535" },
+		{ "use both client 4store ::2/128:80", "both client 4store ::2/128 80-80" },
 		/* no program */
 		{ "use both client *:80", "both client * * 80-80" },
 		{ "use both client 10.0.0.1:80 # x", "both client * 10.0.0.1/32 80-80" },
@@ -217,6 +221,24 @@ static void parse__refuses(struct kunit *test)
 		  "1:17: a program is named without its path: write \"psql\"" },
 		{ "use both client bin/psql",
 		  "1:17: a program is named without its path: write \"psql\"" },
+		/* a program left out, and blanks */
+		{ "use tcp client 10.0.0.0/8 : 22",
+		  "1:16: \"10.0.0.0/8\": a program's name, or \"*\", is missing before the address" },
+		{ "use tcp client 10.0.0.0 /8:22",
+		  "1:16: \"10.0.0.0\": a program's name, or \"*\", is missing before the address" },
+		{ "use tcp client 10.0.0.0/ 8:22",
+		  "1:16: \"10.0.0.0/\": a program's name, or \"*\", is missing before the address" },
+		{ "use tcp client 10.0.0.1: 22",
+		  "1:16: \"10.0.0.1:\": a program's name, or \"*\", is missing before the address" },
+		{ "use tcp client *:22 - 23",
+		  "1:16: \"*:22\": a program's name, or \"*\", is missing before the address" },
+		{ "use tcp client [fd00::1] :",
+		  "1:16: \"[fd00::1]\": a program's name, or \"*\", is missing before the address" },
+		/* what fnmatch() knows and we do not */
+		{ "use tcp client [[:alpha:]]* *:22",
+		  "1:17: \"[:alpha:]]*\": a set has no classes here: write signs and ranges, as in [a-z]" },
+		{ "use tcp client a[!]x[=a=]] *:22",
+		  "1:21: \"[=a=]]\": a set has no classes here: write signs and ranges, as in [a-z]" },
 		/* addresses */
 		{ "use both client * :80",
 		  "1:19: expected an address, a host name or \"*\"" },
@@ -279,15 +301,15 @@ static void parse__refuses(struct kunit *test)
 		{ "use both client * [fd00::1]80",
 		  "1:28: expected \":\" and a port or \"*\" after the address" },
 		{ "use both client * 10.0.0.1:",
-		  "1:28: expected a port, 1 to 65535, or \"*\"" },
+		  "1:28: expected a port, 0 to 65535, or \"*\"" },
 		{ "use both client * *:http",
-		  "1:21: \"http\": expected a port, 1 to 65535, or \"*\"" },
+		  "1:21: \"http\": expected a port, 0 to 65535, or \"*\"" },
 		{ "use both client * *:-80",
-		  "1:21: \"-80\": expected a port, 1 to 65535, or \"*\"" },
+		  "1:21: \"-80\": expected a port, 0 to 65535, or \"*\"" },
 		{ "use both client * *:80-",
-		  "1:24: expected a port, 1 to 65535, or \"*\"" },
+		  "1:24: expected a port, 0 to 65535, or \"*\"" },
 		{ "use both client * *:80-*",
-		  "1:24: \"*\": expected a port, 1 to 65535, or \"*\"" },
+		  "1:24: \"*\": expected a port, 0 to 65535, or \"*\"" },
 		{ "use both client * *:65536", "1:21: port 65536: the largest is 65535" },
 		{ "use both client * *:1-65536", "1:23: port 65536: the largest is 65535" },
 		{ "use both client * *:90-80",
@@ -299,10 +321,10 @@ static void parse__refuses(struct kunit *test)
 		{ "log level 7", "1:5: \"level\": expected \"destination\" or \"min-level\"" },
 		{ "log min-level",
 		  "1:14: expected a level, 1 (all) to 9 (errors), after \"min-level\"" },
-		{ "log min-level 0",
+		{ "log min-level -1",
 		  "1:15: expected a level, 1 (all) to 9 (errors), after \"min-level\"" },
-		{ "log min-level 10",
-		  "1:15: expected a level, 1 (all) to 9 (errors), after \"min-level\"" },
+		{ "log min-level#9",
+		  "1:14: expected a level, 1 (all) to 9 (errors), after \"min-level\"" },
 		{ "log min-level 7x",
 		  "1:15: expected a level, 1 (all) to 9 (errors), after \"min-level\"" },
 		{ "log destination",
@@ -368,7 +390,7 @@ static void parse__leaves_wrong_lines_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rules->nr_errors, 2);
 	rules_free(rules);
 	expect_notes(test, text,
-		     "2:20: \"x\": expected a port, 1 to 65535, or \"*\"\n"
+		     "2:20: \"x\": expected a port, 0 to 65535, or \"*\"\n"
 		     "4:1: \"nonsense\": a line begins with \"use\", \"log\" or \"#\"");
 }
 
@@ -402,6 +424,7 @@ static void parse__log(struct kunit *test)
 		enum rules_dest dest;
 		unsigned int min_level;
 		const char *name;
+		bool wrong;
 	} cases[] = {
 		{ "log", RULES_LOG_STDERR, 9, "" },
 		{ "log min-level 1", RULES_LOG_STDERR, 1, "" },
@@ -409,10 +432,19 @@ static void parse__log(struct kunit *test)
 		{ "log destination file sdp.log min-level 7", RULES_LOG_FILE, 7, "sdp.log" },
 		{ "log min-level 7 destination file /a/b", RULES_LOG_FILE, 7, "/a/b" },
 		{ "LOG Min-Level 7 Destination STDERR # x", RULES_LOG_STDERR, 7, "" },
+		/* a comment ends a word, but a file's name */
+		{ "log min-level 7#x", RULES_LOG_STDERR, 7, "" },
+		{ "log destination syslog# min-level 7", RULES_LOG_SYSLOG, 9, "" },
+		{ "log# min-level 7", RULES_LOG_STDERR, 9, "" },
+		{ "log destination file a#b", RULES_LOG_FILE, 9, "a#b" },
+		/* any level is one */
+		{ "log min-level 0", RULES_LOG_STDERR, 1, "" },
+		{ "log min-level 10", RULES_LOG_STDERR, 9, "" },
+		{ "log min-level 99999999999999999999", RULES_LOG_STDERR, 9, "" },
 		/* the last word counts, and only of lines that are right */
 		{ "log min-level 7\nlog destination syslog", RULES_LOG_SYSLOG, 7, "" },
 		{ "log min-level 7 min-level 8", RULES_LOG_STDERR, 8, "" },
-		{ "log min-level 7\nlog min-level 3 destination", RULES_LOG_STDERR, 7, "" },
+		{ "log min-level 7\nlog min-level 3 destination", RULES_LOG_STDERR, 7, "", true },
 	};
 	char line[RULES_LOG_NAME_MAX + 40];
 	struct rules *rules;
@@ -421,6 +453,7 @@ static void parse__log(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		rules = parse(test, cases[i].lines);
 		KUNIT_EXPECT_TRUE_MSG(test, rules->log.dest == cases[i].dest &&
+				      !rules->nr_errors == !cases[i].wrong &&
 				      rules->log.min_level == cases[i].min_level &&
 				      !strcmp(rules->log.name, cases[i].name),
 				      "%s", cases[i].lines);
