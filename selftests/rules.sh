@@ -214,6 +214,14 @@ again() {
 	[ "$("$run" "$dir/rule-a" again "$peer4" 7099 7001)" = "ECONNREFUSED sdp sdp" ]
 	rules "use sdp client * *:7099" "use both client * *:*"
 	[ "$("$run" "$dir/rule-a" again "$peer4" 7099 7001)" = "ECONNREFUSED sdp sdp" ]
+	# By "sdp" it stays so, by "both" it is TCP again, to be decided on anew.
+	rules "use sdp client * *:7099" "use tcp client * *:*"
+	[ "$("$run" "$dir/rule-a" again "$peer4" 7099 7001)" = "ECONNREFUSED sdp sdp" ]
+	[ "$("$run" "$dir/rule-a" again "$peer4" 7099 7011)" = "ECONNREFUSED ECONNREFUSED" ]
+	rules "use both client * *:7099" "use tcp client * *:*"
+	[ "$("$run" "$dir/rule-a" again "$peer4" 7099 7001)" = "ECONNREFUSED tcp tcp" ]
+	rules "use both client * *:7099" "use sdp client * *:*"
+	[ "$("$run" "$dir/rule-a" again "$peer4" 7099 7011)" = "ECONNREFUSED ECONNREFUSED" ]
 }
 
 default_file() {

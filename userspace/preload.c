@@ -16,7 +16,8 @@
  *
  *   1. What is not TCP, sockets that are connected or connecting or have another
  *	upper-layer protocol, and 127.0.0.0/8 and ::1, which no RDMA device
- *	reaches: never touched.
+ *	reaches, and as destinations 0.0.0.0 and ::, which lead there: never
+ *	touched.
  *   2. SDP_PRELOAD=off in the environment: nothing is touched, no rule is read.
  *   3. The first rule of sdp.conf(5) that matches (rules.h).  "both" fills the
  *	slot: where that fails the socket stays TCP, and so does, by the module's
@@ -29,8 +30,10 @@
  *	written down as an exception is one.
  *
  * A slot that is filled already (a program that did so itself, or one that uses
- * its socket for another destination after a failed connect()) stays filled;
- * "both" does not take an SDP_FALLBACK of 0 back, "tcp" does not empty the slot.
+ * its socket for another destination after a connect() by "sdp" that failed) stays
+ * filled; "both" does not take an SDP_FALLBACK of 0 back, "tcp" does not empty the
+ * slot.  A connect() by "both" that failed was TCP's in the end and left the slot
+ * empty: the rules are asked anew.
  *
  * connect() and listen() are async-signal-safe and are called between vfork()
  * and exec(), so nothing here locks or allocates once the constructor has run:

@@ -59,7 +59,7 @@ static const char usage[] =
 "  --version       the version\n"
 "\n"
 "What decides, the first of these that applies:\n"
-"  127.0.0.0/8 and ::1 stay TCP;\n"
+"  127.0.0.0/8 and ::1 stay TCP, and the destinations 0.0.0.0 and ::;\n"
 "  SDP_PRELOAD=off in the environment: everything stays TCP;\n"
 "  a rule \"use tcp\": TCP;\n"
 "  --require, which is SDP_PRELOAD=require, or a rule \"use sdp\": SDP or an error;\n"
