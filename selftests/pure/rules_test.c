@@ -803,6 +803,21 @@ static void put_addr__as_inet_ntop(struct kunit *test)
 		       &(struct rules_addr){ .v6 = true });
 }
 
+static struct rules *read_corpus(struct kunit *test, const char *name)
+{
+	static char text[1 << 16];
+	char path[512];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), CORPUS "/%s.conf", name);
+	f = fopen(path, "r");
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	n = fread(text, 1, sizeof(text), f);
+	fclose(f);
+	return rules_parse(text, n);
+}
+
 /* Files as they lie in /etc: each is read without a word, but the last. */
 static void corpus__is_read(struct kunit *test)
 {
@@ -814,23 +829,117 @@ static void corpus__is_read(struct kunit *test)
 		{ "ipv6", 6, 0 }, { "crlf", 2, 0 }, { "names", 3, 0 },
 		{ "all-comments", 0, 0 }, { "mistakes", 0, 11 },
 	};
-	static char text[1 << 16];
-	char path[512];
-	size_t i, n;
-	FILE *f;
+	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(files); i++) {
-		struct rules *rules;
+		struct rules *rules = read_corpus(test, files[i].name);
 
-		snprintf(path, sizeof(path), CORPUS "/%s.conf", files[i].name);
-		f = fopen(path, "r");
-		KUNIT_ASSERT_NOT_NULL(test, f);
-		n = fread(text, 1, sizeof(text), f);
-		fclose(f);
-		rules = rules_parse(text, n);
-		KUNIT_EXPECT_EQ_MSG(test, rules->nr_rules, files[i].rules, "%s", path);
+		KUNIT_EXPECT_EQ_MSG(test, rules->nr_rules, files[i].rules, "%s",
+				    files[i].name);
 		KUNIT_EXPECT_EQ_MSG(test, rules->nr_errors, files[i].errors, "%s: %s",
-				    path, rules->nr_notes ? rules->note->text : "");
+				    files[i].name,
+				    rules->nr_notes ? rules->note->text : "");
+		rules_free(rules);
+	}
+}
+
+/* What they decide, as who wrote them would say. */
+static void corpus__decides(struct kunit *test)
+{
+	static const struct {
+		const char *name;
+		enum rules_role role;
+		const char *program, *addr;
+		unsigned int port;
+		unsigned int line;	/* 0: none */
+		enum rules_use use;
+	} cases[] = {
+		{ "default", RULES_CLIENT, "x", "10.0.0.1", 80, 8, RULES_BOTH },
+		{ "default", RULES_SERVER, "x", "::", 80, 7, RULES_BOTH },
+
+		{ "database", RULES_SERVER, "db2sysc", "192.168.100.1", 50000, 5, RULES_SDP },
+		{ "database", RULES_SERVER, "db2sysc", "192.168.100.1", 50010, 5, RULES_SDP },
+		{ "database", RULES_SERVER, "db2sysc", "192.168.100.1", 50011, 10, RULES_TCP },
+		{ "database", RULES_SERVER, "db2sysc", "0.0.0.0", 50000, 10, RULES_TCP },
+		{ "database", RULES_CLIENT, "db2bp", "192.168.100.2", 50000, 6, RULES_SDP },
+		{ "database", RULES_CLIENT, "db2bp", "192.168.101.2", 50000, 11, RULES_TCP },
+		{ "database", RULES_SERVER, "tnslsnr", "0.0.0.0", 1521, 7, RULES_BOTH },
+		{ "database", RULES_SERVER, "tnslsnr", "::", 1521, 7, RULES_BOTH },
+		{ "database", RULES_SERVER, "tnslsnr", "0.0.0.0", 1522, 10, RULES_TCP },
+		{ "database", RULES_CLIENT, "sqlplus", "192.168.100.11", 1521, 8, RULES_BOTH },
+		{ "database", RULES_CLIENT, "sqlplus", "192.168.100.12", 1521, 11, RULES_TCP },
+		{ "database", RULES_CLIENT, "ora_pmon", "192.168.100.12", 1526, 9, RULES_BOTH },
+		{ "database", RULES_CLIENT, "oracle", "192.168.100.12", 1526, 11, RULES_TCP },
+		{ "database", RULES_CLIENT, "ssh", "192.168.100.1", 22, 11, RULES_TCP },
+
+		{ "benchmarks", RULES_CLIENT, "ttcp", "11.4.8.1", 5001, 4, RULES_SDP },
+		{ "benchmarks", RULES_CLIENT, "ttcp", "11.4.8.1", 22, 8, RULES_BOTH },
+		{ "benchmarks", RULES_CLIENT, "ttcp", "11.4.9.1", 22, 10, RULES_TCP },
+		{ "benchmarks", RULES_SERVER, "ttcp", "0.0.0.0", 5001, 5, RULES_SDP },
+		{ "benchmarks", RULES_SERVER, "tcp", "0.0.0.0", 5001, 0, RULES_BOTH },
+		{ "benchmarks", RULES_SERVER, "tscpd", "0.0.0.0", 5001, 5, RULES_SDP },
+		{ "benchmarks", RULES_SERVER, "ttcp", "10.0.0.1", 22, 6, RULES_TCP },
+		{ "benchmarks", RULES_SERVER, "ttcp6", "::", 25, 6, RULES_TCP },
+		{ "benchmarks", RULES_SERVER, "ttcp", "10.0.0.1", 26, 0, RULES_BOTH },
+		{ "benchmarks", RULES_SERVER, "httpd", "10.0.0.1", 8080, 7, RULES_BOTH },
+		{ "benchmarks", RULES_CLIENT, "netperf", "10.1.2.3", 12865, 9, RULES_SDP },
+		{ "benchmarks", RULES_CLIENT, "netsurf", "10.1.2.3", 12900, 10, RULES_TCP },
+		{ "benchmarks", RULES_CLIENT, "netserf2", "10.1.2.3", 12900, 9, RULES_SDP },
+		{ "benchmarks", RULES_CLIENT, "netperf", "10.1.2.3", 12901, 10, RULES_TCP },
+		{ "benchmarks", RULES_CLIENT, "netqerf", "10.1.2.3", 12865, 10, RULES_TCP },
+		{ "benchmarks", RULES_CLIENT, "netperf", "11.1.2.3", 12865, 10, RULES_TCP },
+
+		{ "ipv6", RULES_CLIENT, "x", "1234:5678::9", 80, 2, RULES_SDP },
+		{ "ipv6", RULES_CLIENT, "x", "1234:5678:0:1::9", 80, 0, RULES_BOTH },
+		{ "ipv6", RULES_CLIENT, "x", "fd00:1::17", 2049, 3, RULES_BOTH },
+		{ "ipv6", RULES_CLIENT, "x", "fd00:1::17", 2050, 0, RULES_BOTH },
+		{ "ipv6", RULES_CLIENT, "x", "fd00:2:ffff::1", 443, 4, RULES_BOTH },
+		{ "ipv6", RULES_CLIENT, "x", "10.2.255.255", 1, 5, RULES_TCP },
+		{ "ipv6", RULES_CLIENT, "x", "::ffff:10.2.0.1", 1, 5, RULES_TCP },
+		{ "ipv6", RULES_CLIENT, "x", "10.3.0.1", 1, 0, RULES_BOTH },
+		{ "ipv6", RULES_SERVER, "x", "::", 8080, 6, RULES_BOTH },
+		{ "ipv6", RULES_SERVER, "x", "::", 8081, 7, RULES_BOTH },
+		{ "ipv6", RULES_SERVER, "x", "fd00::1", 8081, 0, RULES_BOTH },
+
+		{ "crlf", RULES_SERVER, "smbd", "0.0.0.0", 445, 4, RULES_BOTH },
+		{ "crlf", RULES_SERVER, "smbd", "0.0.0.0", 139, 0, RULES_BOTH },
+		{ "crlf", RULES_CLIENT, "smbd", "10.0.0.1", 445, 5, RULES_TCP },
+
+		{ "names", RULES_SERVER, "x", "0.0.0.0", 9000, 3, RULES_BOTH },
+		{ "names", RULES_CLIENT, "java", "10.0.0.7", 7000, 2, RULES_SDP },
+		{ "names", RULES_CLIENT, "java", "10.0.0.7", 7200, 0, RULES_BOTH },
+		{ "names", RULES_CLIENT, "Java", "10.0.0.7", 7000, 0, RULES_BOTH },
+		{ "names", RULES_CLIENT, "java", "10.0.0.8", 7000, 0, RULES_BOTH },
+
+		{ "all-comments", RULES_CLIENT, "x", "10.0.0.1", 80, 0, RULES_BOTH },
+		{ "all-comments", RULES_SERVER, "x", "10.0.0.1", 80, 0, RULES_BOTH },
+
+		/* No line that is wrong decides, whatever is right in it. */
+		{ "mistakes", RULES_CLIENT, "ttcp", "10.0.0.1", 22, 0, RULES_BOTH },
+		{ "mistakes", RULES_CLIENT, "psql", "10.0.0.1", 5432, 0, RULES_BOTH },
+		{ "mistakes", RULES_CLIENT, "x", "fd00::1", 80, 0, RULES_BOTH },
+		{ "mistakes", RULES_SERVER, "x", "0.0.0.0", 80, 0, RULES_BOTH },
+	};
+	const struct rule *rule;
+	struct rules_end end;
+	struct rules *rules;
+	enum rules_use use;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		rules = read_corpus(test, cases[i].name);
+		/* The names of names.conf are found: one has this address. */
+		set_end(test, &end, "10.0.0.7", 0);
+		if (!strcmp(cases[i].name, "names"))
+			KUNIT_ASSERT_TRUE(test, rules_add_addr(&rules->rule[0], &end.addr));
+		set_end(test, &end, cases[i].addr, cases[i].port);
+		use = rules_decide(rules, false, cases[i].role, cases[i].program,
+				   &end, &rule);
+		KUNIT_EXPECT_TRUE_MSG(test, use == cases[i].use &&
+				      (rule ? rule->line : 0) == cases[i].line,
+				      "%s: %s %s:%u: %s by line %u", cases[i].name,
+				      cases[i].program, cases[i].addr, cases[i].port,
+				      rules_use_word(use), rule ? rule->line : 0);
 		rules_free(rules);
 	}
 }
@@ -855,6 +964,7 @@ static struct kunit_case rules_cases[] = {
 	KUNIT_CASE(miss__host_names),
 	KUNIT_CASE(put_addr__as_inet_ntop),
 	KUNIT_CASE(corpus__is_read),
+	KUNIT_CASE(corpus__decides),
 	{ }
 };
 
