@@ -6,6 +6,7 @@
  * SDP_EXPECT says which of the three it is.  Sockets here are plain TCP sockets,
  * as in any program.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
@@ -143,6 +145,51 @@ TEST(connection)
 	FAILS(EINVAL, listen(c, 1));
 	OK(listen(l, 4));
 	talk(c, s);
+}
+
+static int descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = -3;	/* ".", ".." and the directory itself */
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static ino_t inode(int fd)
+{
+	struct stat st;
+
+	OK(fstat(fd, &st));
+	return st.st_ino;
+}
+
+/* The program's own sockets, and none beside them, whatever becomes of a call. */
+TEST(no_other_socket)
+{
+	int before = descriptors(), l = tcp(0), c = tcp(0), s;
+	ino_t of_l = inode(l), of_c = inode(c);
+	union addr a;
+
+	EQ(before + 2, descriptors());
+	bound(l, &a, NULL);
+	EQ(-1, to(c, &a));
+	EQ(before + 2, descriptors());
+	EQ(require && !module ? -1 : 0, listen(l, 8));
+	EQ(before + 2, descriptors());
+	EQ(require && !module ? -1 : 0, to(c, &a));
+	EQ(before + 2, descriptors());
+	EQ(of_l, inode(l));
+	EQ(of_c, inode(c));
+	if (require && !module)
+		return;
+	s = accept_one(l);
+	talk(c, s);
+	close(l);
+	EQ(before, descriptors());
 }
 
 TEST(connection_nonblocking)
