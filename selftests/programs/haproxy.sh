@@ -23,7 +23,8 @@ haproxy_server() {
 			timeout client 60s
 			timeout server 60s
 			timeout check 10s
-			option splice-auto
+			option splice-request
+			option splice-response
 		frontend web
 			mode http
 			bind *:8080
@@ -44,7 +45,7 @@ haproxy_server() {
 }
 
 haproxy_load() {
-	local size
+	local size port by_splice
 
 	haproxy_server
 	wrk_load 1k "$(amount 1 5)" 10
@@ -52,8 +53,11 @@ haproxy_load() {
 	more wrk_load 1M 5 4
 	size=$(stat -c %s "$SDP_SHARE/file")
 	for port in 8080 8082; do
-		client 120 curl -sS --fail -o "$dir/got" "http://h2:$port/file"
+		by_splice=$(moved_by splice "$(on h2 sh -c "pgrep -P \$(cat '$there/case.pid')")" \
+			client 120 curl -sS --fail -o "$dir/got" "http://h2:$port/file")
 		cmp "$dir/got" "$SDP_SHARE/file"
+		echo "# port $port: $by_splice bytes by splice, both ways"
+		[ "$by_splice" -gt "$size" ] || why "not most of the file's $size bytes, into a pipe and out of it"
 	done
 	# Each byte went twice, from h1 to h2 and back.
 	carried $((4 * size))

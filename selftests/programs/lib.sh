@@ -117,6 +117,24 @@ listening() {
 	done
 }
 
+# moved_by CALL PIDS COMMAND...: so many bytes those processes of h2 moved by that
+# system call during COMMAND
+moved_by() {
+	local call=$1 pids said
+
+	pids=$(xargs <<<"$2")
+	shift 2
+	launch h2 strace -f -e trace="$call" -o "$there/case.calls" -p "${pids// /,}"
+	said=$dir/out.$((${#servers[@]} - 1))
+	until_true sh -c "[ \$(grep -c attached '$said') = $(wc -w <<<"$pids") ]"
+	"$@"
+	kill -INT "${servers[-1]}"
+	until_true gone "${servers[-1]}"
+	unset 'servers[-1]'
+	# shellcheck disable=SC2016 # awk's
+	on h2 awk '/ = [0-9]+$/ { bytes += $NF } END { print bytes + 0 }' "$there/case.calls"
+}
+
 gone() { # PID
 	! kill -0 "$1" 2>/dev/null
 }

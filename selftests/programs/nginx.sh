@@ -63,10 +63,14 @@ nginx_reload() {
 }
 
 nginx_files_whole() {
-	local size range
+	local size range by_sendfile
 
 	nginx_server
 	size=$(stat -c %s "$SDP_SHARE/file")
+	by_sendfile=$(moved_by sendfile "$(workers)" client 120 curl -sS --fail -o "$dir/got" http://h2:8080/file)
+	cmp "$dir/got" "$SDP_SHARE/file"
+	echo "# $by_sendfile bytes by sendfile"
+	[ "$by_sendfile" = "$size" ] || why "not all of the file's $size bytes"
 	client 120 curl -sS --fail -o "$dir/got" http://h2:8080/file
 	cmp "$dir/got" "$SDP_SHARE/file"
 	client 120 curl -6 -sS --fail -o "$dir/got" http://h2:8080/file
@@ -88,7 +92,7 @@ nginx_files_whole() {
 	done
 	client 120 curl -sS --fail -o "$dir/got" http://h2:8080/1M
 	cmp "$dir/got" "$SDP_SHARE/1M"
-	carried $((3 * size + 17 * 1048576))
+	carried $((4 * size + 17 * 1048576))
 }
 
 in_manners nginx.files nginx_files_whole
