@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Cases of credits, and of the size and number of receive buffers; imported by wire.py."""
+import errno
+import socket
 import time
 
 import peer as wire
@@ -153,6 +155,78 @@ def overruns_its_credits(t):
     t.reads(s, b'x')
     t.talk(c, s)
     t.kernel_closes(c, s)
+
+
+# ---- more buffers promised than there are ----
+
+LOT = 1000000                   # more than a sender may have waiting
+
+
+def promises(t, bufs, posts):
+    """A peer that says BUFS, and whose device turns away what is behind POSTS messages:
+    RNR, which ours repeats for ever."""
+    c, s = t.up(t.peer.hello(t.host, bufs=bufs))
+    c.qp.posts = posts
+    return c, s
+
+
+def turned_away(c, times=3):
+    """It has been tried again meanwhile."""
+    n = c.qp.turned_away + times
+    c.port.wait('it is turned away', lambda: c.qp.turned_away >= n)
+
+
+PROMISES = ('32', 32), ('65535', 65535)
+
+
+@case(*PROMISES, accept=1)
+def has_buffers_later(t, bufs):
+    """It waits there as it would for a credit, and nothing is lost or said twice."""
+    c, s = promises(t, bufs, 2)
+    t.sent(s, 10 * FULL)
+    turned_away(c)
+    assert t.remote.info(s)['credits'] >= bufs - 12
+    assert len(c.qp.received) == 2, f'{len(c.qp.received)} messages taken'
+    c.qp.posts = 1
+    turned_away(c)
+    assert len(c.qp.received) == 3, f'{len(c.qp.received)} messages taken'
+    c.qp.posts = None
+    c.expect_data(pattern(10 * FULL))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(*PROMISES, accept=1, aborts=1)
+def promises_too_much(t, bufs):
+    """The sender waits as before a closed window, as long as he likes, and others go on."""
+    c, s = promises(t, bufs, 2)
+    t.remote.send_meanwhile(s, LOT)
+    turned_away(c)
+    t.others_go_on()
+    assert t.remote.sent_meanwhile(s, 0.3 * FACTOR) is None, 'he does not wait'
+    start = time.monotonic()
+    t.remote.option(s, socket.IPPROTO_TCP, 18, int(500 * FACTOR))       # TCP_USER_TIMEOUT
+    sent = t.remote.sent_meanwhile(s)
+    took = time.monotonic() - start
+    assert sent and sent < LOT, sent
+    assert t.remote.error(s) == errno.ETIMEDOUT
+    assert took < 3 * FACTOR, f'{took:.1f} s'
+    c.expect_dreq()
+
+
+@case(*PROMISES, accept=1)
+def promises_too_much_and_nobody_waits(t, bufs):
+    """Nobody is left to end it but fin_timeout."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = promises(t, bufs, 2)
+    t.sent(s, 10 * FULL)
+    turned_away(c)
+    start = time.monotonic()
+    t.close(s)
+    c.expect_dreq()
+    until('the connection goes', lambda: not t.ours())
+    took = time.monotonic() - start
+    assert 0.5 * FACTOR <= took < 2.5 * FACTOR, f'{took:.1f} s'
 
 
 # ---- receive buffers (5.1) ----

@@ -62,8 +62,9 @@ PATIENCE = 'connect_timeout', 'require_timeout'
 class Test:
     """What a case has in hand."""
 
-    def __init__(self, remote, peers, listeners):
+    def __init__(self, remote, peers, listeners, bystanders):
         self.remote, self.peers, self.listeners = remote, peers, listeners
+        self.bystanders = bystanders
         self.ipv = 4
 
     def start(self, ipv):
@@ -186,7 +187,8 @@ class Test:
             print(f'# the peer said {c.mseq}, acknowledged {c.their_ack}, has {c.credits()} '
                   f'credits; heard {c.heard}: {c.heard_mids[-8:]}, '
                   f'{len(c.qp.received) - c._taken} more; {len(c.qp.unacked)} packets out, '
-                  f'RNR {c.qp.rnr}, NAK {c.qp.nak}; datagrams {[m.attr for m in c.port.mads]}')
+                  f'RNR {c.qp.rnr}, NAK {c.qp.nak}, {c.qp.turned_away} turned away; '
+                  f'datagrams {[m.attr for m in c.port.mads]}')
 
     def finish(self):
         """Nothing may be left, whatever the case did."""
@@ -213,20 +215,24 @@ class Test:
                     p.port.mads.clear()
                     p.port._known.clear()
 
-    def healthy(self, bystanders):
-        for ipv, b in bystanders.items():
+    def others_go_on(self):
+        for b in self.bystanders.values():
             assert self.remote.echo(b), 'the bystander'
+
+    def healthy(self):
+        self.others_go_on()
+        for ipv in self.bystanders:
             n = self.remote.bystander(OTHER[ipv])
             assert self.remote.echo(n), 'a new connection'
             self.remote.close(n)
         # The next case may count.
         until('only the bystanders are left',
-              lambda: len(self.remote.connections()) == len(bystanders))
+              lambda: len(self.remote.connections()) == len(self.bystanders))
 
 
 # ---- running them ----
 
-def run(t, bystanders, label, ipv, function, args, counters):
+def run(t, label, ipv, function, args, counters):
     t.start(ipv)
     before = t.remote.counters()
     wrong = None
@@ -243,7 +249,7 @@ def run(t, bystanders, label, ipv, function, args, counters):
         free = t.counted_by_case & moved.keys()
         moved = {k: v for k, v in moved.items() if k not in free}
         assert moved == counters, f'counters moved {moved}, must be {counters}'
-        t.healthy(bystanders)
+        t.healthy()
     except Exception:
         wrong = traceback.format_exc()
     return wrong
@@ -255,8 +261,8 @@ def main():
         remote.sysctl(name, int(10000 * FACTOR))
     remote.sysctl('cache_timeout', 0)
     listeners = {ipv: remote.listen(PORT, ipv == 6, 64) for ipv in (4, 6)}
-    t = Test(remote, {ipv: wire.Peer(PEER[ipv]) for ipv in (4, 6)}, listeners)
-    bystanders = {ipv: remote.bystander(OTHER[ipv]) for ipv in (4, 6)}
+    t = Test(remote, {ipv: wire.Peer(PEER[ipv]) for ipv in (4, 6)}, listeners,
+             {ipv: remote.bystander(OTHER[ipv]) for ipv in (4, 6)})
     words = sys.argv[1:]
     passed = failed = 0
     print('TAP version 13', flush=True)
@@ -264,7 +270,7 @@ def main():
         if words and not any(w in item[0] for w in words):
             continue
         start = time.monotonic()
-        wrong = run(t, bystanders, *item)
+        wrong = run(t, *item)
         took = time.monotonic() - start
         if wrong:
             failed += 1

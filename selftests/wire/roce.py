@@ -10,8 +10,8 @@ addresses.
     Port        the socket; a thread that reads it and repeats what was not
                 answered
     Qp          one reliable connection: sends cut into packets, acknowledged,
-                repeated; sends received, put together, acknowledged; RDMA reads
-                both ways, and an RDMA write
+                repeated; sends received, put together, acknowledged, or turned
+                away (RNR); RDMA reads both ways, and an RDMA write
     Cm          connection manager's datagrams, as dictionaries of their fields
 
 Layouts are those of lib/sdp_decode.py, which reads them.
@@ -38,6 +38,7 @@ MTU_CODE = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 ACK_OK, RNR_NAK, NAK = 0x1f, 0x20, 0x60
 RETH = struct.Struct('>QII')            # address, key, length
 NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS = 0, 1, 2
+RNR_DELAY = 20                  # 10 ms until it may be tried again
 
 
 class Port:
@@ -256,6 +257,8 @@ class Qp:
         self.mute = False               # take no packets
         self.late = False               # take them, acknowledge nothing,
         self.late_with_writes = False   # from the first that is written on
+        self.posts = None               # buffers for sends; None: for as many as come
+        self.full, self.turned_away = False, 0  # there was none: right now; so often
         self.memory = {}                # key -> (address, bytes) that may be read
         self.served = []                # of it: (key, offset, length)
         self.refused = []               # what was not there: (key, address, length)
@@ -416,8 +419,17 @@ class Qp:
                 self._answer(self.expect_psn - 1, ACK_OK)       # had that already
             return
         if ahead:
-            self._answer(self.expect_psn, NAK | NAK_SEQUENCE)
+            # What is behind one that was turned away will come again with it.
+            if not self.full:
+                self._answer(self.expect_psn, NAK | NAK_SEQUENCE)
             return
+        self.full = p.opcode in sdp.SENDS_BEGIN and self.posts == 0
+        if self.full:
+            self.turned_away += 1
+            self._answer(p.psn, RNR_NAK | RNR_DELAY)
+            return
+        if p.opcode in sdp.SENDS_BEGIN and self.posts:
+            self.posts -= 1
         if p.opcode == sdp.READ_REQUEST:
             self._read_requested(p)
             return

@@ -34,7 +34,8 @@ LIMIT = 8 * float(os.environ.get('SDP_TIME_FACTOR', 1))
 
 def pattern(n, seed=0):
     """n bytes that are not the same anywhere near."""
-    return b''.join(struct.pack('>I', i + (seed << 24)) for i in range(-(-n // 4)))[:n]
+    first, words = seed << 24, -(-n // 4)
+    return struct.pack(f'>{words}I', *range(first, first + words))[:n]
 
 
 def scattered(n):
