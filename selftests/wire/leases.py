@@ -203,6 +203,25 @@ def lease_cancel_is_not_answered(t, may):
     t.close(s)
 
 
+@case(accept=1, aborts=1)
+def lease_is_not_had_back(t):
+    """Nor for one that reads all of it, and has no buffer for what is before the request
+    to our device that ends its key."""
+    c, s = lessor(t)
+    t.sysctl('zcopy_wait', int(1000 * FACTOR))
+    lends(t, s, 70000, 2)
+    offer = wants(c, sdp.SRC_AVAIL, 70000)
+    c.qp.posts = 0
+    c.send(sdp.CH_RCV_BUF, size=65536)
+    c.port.wait('the answer is turned away', lambda: c.qp.turned_away)
+    assert c.take_offer(offer, 0) == pattern(70000, 2)
+    assert t.remote.told(s, 0.3 * FACTOR) is None
+    got = t.remote.told(s, 60 * FACTOR)
+    assert got and got[:2] == [1, 1], got
+    assert t.remote.error(s) == errno.ETIMEDOUT
+    t.close(s)
+
+
 @case(('read', True), ('refused', False), accept=1)
 def lease_then_close(t, read):
     """What was sent before close() comes before the DisConn."""
