@@ -398,7 +398,8 @@ def asks_for_less_when_idle(t, answer):
 
 
 @case(('as asked', wire.RCVSZ, wire.RCVSZ), ('more', 1 << 31, 32768), ('refused', 4096, 4096),
-      ('nonsense', 0, 4096), connect=1)
+      ('nonsense', 0, 4096), ('1', 1, 4096), ('2^32-2', (1 << 32) - 2, 32768),
+      ('2^32-1', (1 << 32) - 1, 32768), connect=1)
 def asks_for_larger_buffers(t, answer, size):
     """Once, when it waits for credits with a full message."""
     c, s = t.down(rcvsz=4096, bufs=4)

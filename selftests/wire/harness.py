@@ -118,6 +118,11 @@ class Test:
         may still lie there."""
         until('the kernel hears', lambda: self.remote.info(s)['msgs_received'] == c.mseq)
 
+    def moved(self):
+        """What the case has counted by now."""
+        now = self.remote.counters()
+        return {k: now[k] - self.before[k] for k in COUNTED}
+
     def sent(self, s, size, seed=0):
         """The kernel sends that much; it has room for it."""
         got = self.remote.send(s, size, seed)
@@ -234,7 +239,7 @@ class Test:
 
 def run(t, label, ipv, function, args, counters):
     t.start(ipv)
-    before = t.remote.counters()
+    before = t.before = t.remote.counters()
     wrong = None
     try:
         try:

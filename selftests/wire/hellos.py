@@ -10,7 +10,7 @@ import time
 import peer as wire
 import roce
 import sdp_decode as sdp
-from harness import CONSUMER_DEFINED, FULL, HOST, INVALID_SERVICE_ID, PEER_PORT, PORT, case, until
+from harness import CONSUMER_DEFINED, HOST, INVALID_SERVICE_ID, PEER_PORT, PORT, case, until
 from roce import FACTOR, LIMIT
 from sockets import pattern
 
@@ -49,14 +49,26 @@ def hello_refused(t, field):
     rejected(t, h)
 
 
+HEADS = [(f'{name} {v}', {name: v}) for name, values in (
+    ('flags', (1, 0xfe, 0xff)), ('mseq', (1, 0xfffffffe, 0xffffffff)),
+    ('ack', (1, 0xfffffffe, 0xffffffff)), ('bufs', (0, 1, 33, 0xfffe, 0xffff))) for v in values]
+
+
 @case(('minor version 15', {'version': 0x2f}), ('Cap 1', {'ipv_cap': 0x41}),
       ('Cap and ExtMaxAdverts', {'ipv_cap': 0x43, 'ext_max_adverts': 300}),
       ('MaxAdverts 255', {'max_adverts': 255}), ('reserved bits', {'reserved4': b'\xff' * 24}),
-      ('DesRemRcvSz 0', {'des_rcvsz': 0}), ('buffers of 2^32-1', {'rcvsz': 0xffffffff}),
-      accept=1)
+      ('ExtMaxAdverts 1', {'ipv_cap': 0x42, 'ext_max_adverts': 1}),
+      ('ExtMaxAdverts 65535', {'ipv_cap': 0x42, 'ext_max_adverts': 0xffff}),
+      ('DesRemRcvSz 0', {'des_rcvsz': 0}), ('DesRemRcvSz 1', {'des_rcvsz': 1}),
+      ('DesRemRcvSz 2^32-1', {'des_rcvsz': 0xffffffff}),
+      ('buffers of 2^32-2', {'rcvsz': 0xfffffffe}), ('buffers of 2^32-1', {'rcvsz': 0xffffffff}),
+      ('port 1', {'port': 1}), ('port 65535', {'port': 0xffff}), *HEADS, accept=1)
 def hello_accepted(t, field):
+    """What a Hello has no use for is not looked at; Bufs are what they like."""
     c, s = t.up(t.peer.hello(t.host, **field))
-    c.snd_max = FULL
+    if c.bufs < 32:
+        c.bufs = 32
+        c.send(sdp.DATA)
     t.talk(c, s)
     t.kernel_closes(c, s)
 
@@ -255,9 +267,14 @@ def send_rep(c, mid, raw=bytes(180)):
 
 @case(('Len 204', {'len': 204}), ('Len 24', {'len': 24}), ('MaxAdverts 0', {'max_adverts': 0}),
       ('MaxAdverts 255', {'max_adverts': 255}), ('version 2.0', {'version': 0x20}),
-      ('Cap', {'reserved1': 0x41}), ('reserved bits', {'reserved3': b'\xff' * 172}), connect=1)
+      ('Cap', {'reserved1': 0x41}), ('reserved bits', {'reserved3': b'\xff' * 172}),
+      ('buffers of 2^32-2', {'rcvsz': 0xfffffffe}), ('buffers of 2^32-1', {'rcvsz': 0xffffffff}),
+      *HEADS, connect=1)
 def hello_ack_accepted(t, field):
     c, s = t.down(**field)
+    if c.bufs < 32:
+        c.bufs = 32
+        c.send(sdp.DATA)
     t.talk(c, s)
     t.kernel_closes(c, s)
 

@@ -96,6 +96,11 @@ class Agent:
         s, peer = self.sockets[n].accept()
         return [self._keep(s), peer[:2], s.getsockname()[:2]]
 
+    def accept_all(self, n, count):
+        """So many: [the peer's port, number]"""
+        took = [self.accept(n) for _ in range(count)]
+        return [[peer[1], s] for s, peer, _ in took]
+
     def acceptable(self, n, limit=0):
         p = select.poll()
         p.register(self.sockets[n], select.POLLIN)

@@ -432,6 +432,7 @@ def user_timeout(t, silent):
 
 import hellos  # noqa: E402,F401  their cases come behind these
 import messages  # noqa: E402,F401
+import bounds  # noqa: E402,F401
 import credits  # noqa: E402,F401
 import adverts  # noqa: E402,F401
 import leases  # noqa: E402,F401
