@@ -283,14 +283,17 @@ def hello_ack_accepted(t, field):
 
 @case(('REQ', False), ('REQ, TCP not there', True), connect_fail=1)
 def no_answer(t, ulp):
+    """Who asked for SDP hears that; who may fall back, what TCP has to say then."""
     t.patience(int(700 * FACTOR))
     start = time.monotonic()
-    s = t.remote.connect(t.peer.address, PEER_PORT)
+    s = t.remote.connect(t.peer.address, PEER_PORT, ulp)
     t.open.append(s)
     got = t.remote.connected(s)
     took = time.monotonic() - start
-    assert got == errno.ETIMEDOUT, f'connect gave {got}'
+    assert got == (errno.ECONNREFUSED if ulp else errno.ETIMEDOUT), f'connect gave {got}'
     assert 0.6 * FACTOR < took < LIMIT, took
+    assert t.moved()['fallback'] == ulp
+    t.counted_by_case = {'fallback'}
 
 
 @case(connect_fail=1)
