@@ -397,6 +397,43 @@ def asks_for_less_when_idle(t, answer):
     t.kernel_closes(c, s)
 
 
+def comes_small(c, want):
+    """It comes in messages of no more than 4096 bytes."""
+    got = b''
+    while len(got) < len(want):
+        m = c.recv()
+        assert m.mid in (sdp.DATA, sdp.CH_RCV_BUF) and m.len <= 4096, m
+        got += m.payload
+        c.bufs = 20
+        if c.credits() > 1 and (m.mid == sdp.CH_RCV_BUF or m.mseq % 4 == 0):
+            c.send(sdp.DATA)
+    assert got == want
+
+
+@case(('for larger ones', None), ('for less, when idle', 400), connect=1)
+def change_is_not_answered(t, idle):
+    """ChRcvBuf, and nobody answers: the stream goes on as before, or with what is certain
+    to fit, and it is not asked again."""
+    if idle:
+        t.sysctl('shrink_after', int(idle * FACTOR))
+        t.counted_by_case = {'shrinks'}
+        c, s = t.down(bufs=4)
+        t.sent(s, 3000)
+        c.expect_data(pattern(3000))
+        c.bufs = 20
+        c.send(sdp.DATA)
+        c.expect(sdp.CH_RCV_BUF)
+    else:
+        c, s = t.down(rcvsz=4096, bufs=4)
+    for seed in 1, 2, 3:
+        t.sent(s, 40000, seed)
+        comes_small(c, pattern(40000, seed))
+        if idle:
+            t.quiet(c, seconds=1.5 * idle / 1000)
+    assert c.heard_mids.count(sdp.CH_RCV_BUF) == 1, c.heard_mids
+    t.kernel_closes(c, s)
+
+
 @case(('as asked', wire.RCVSZ, wire.RCVSZ), ('more', 1 << 31, 32768), ('refused', 4096, 4096),
       ('nonsense', 0, 4096), ('1', 1, 4096), ('2^32-2', (1 << 32) - 2, 32768),
       ('2^32-1', (1 << 32) - 1, 32768), connect=1)
