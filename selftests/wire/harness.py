@@ -237,8 +237,19 @@ class Test:
 
 # ---- running them ----
 
+def quiet(t, broken):
+    """So many connections broke the protocol: each is told of once by the trace point, and
+    what any peer does is nothing for the log."""
+    lines = [line for line in t.remote.traced('sdp_fail') if line.endswith(' received')]
+    assert len(lines) == broken, f'{broken} protocol errors are traced as {lines}'
+    log = t.remote.logged()
+    assert not log, f'the log of h1 has {len(log)} new lines: {log[:5]}'
+
+
 def run(t, label, ipv, function, args, counters):
     t.start(ipv)
+    t.remote.traced('sdp_fail')         # of one that went wrong
+    t.remote.logged()
     before = t.before = t.remote.counters()
     wrong = None
     try:
@@ -254,6 +265,7 @@ def run(t, label, ipv, function, args, counters):
         free = t.counted_by_case & moved.keys()
         moved = {k: v for k, v in moved.items() if k not in free}
         assert moved == counters, f'counters moved {moved}, must be {counters}'
+        quiet(t, after['proto_errors'] - before['proto_errors'])
         t.healthy()
     except Exception:
         wrong = traceback.format_exc()
@@ -265,6 +277,7 @@ def main():
     for name in PATIENCE:
         remote.sysctl(name, int(10000 * FACTOR))
     remote.sysctl('cache_timeout', 0)
+    remote.follow('wire', 'sdp_fail', 'sdp_fallback')
     listeners = {ipv: remote.listen(PORT, ipv == 6, 64) for ipv in (4, 6)}
     t = Test(remote, {ipv: wire.Peer(PEER[ipv]) for ipv in (4, 6)}, listeners,
              {ipv: remote.bystander(OTHER[ipv]) for ipv in (4, 6)})

@@ -158,7 +158,6 @@ class Run:
         self.kinds, self.mutations, self.results, self.failed = {}, 0, 0, 0
         self.more = True
         self.counters = self.remote.counters()
-        self.remote.logged()
         self.files = self.remote.files()
         self.rounds = self.remote.take()[2]
         self.fresh()
@@ -293,7 +292,7 @@ class Run:
                   f'counted: {proto} and {reset}')
         check(not odd, 'counters moved by ' + ', '.join(
             f'{k} {moved[k]} instead of {self.expect[k]}' for k in odd))
-        lines = self.remote.traced()
+        lines = self.remote.traced('sdp_fail')
         told = [line for line in lines if line.endswith(' received')]
         check(len(told) == moved['proto_errors'],
               f'{len(told)} trace points of {moved["proto_errors"]} protocol errors')
@@ -323,7 +322,7 @@ class Run:
                 print(''.join(f'#   {line}\n' for line in talk.told), end='')
             print('# ' + what.strip().replace('\n', '\n# '))
         if self.wrong:
-            print('# the last that h1 says of failures: ', self.remote.traced()[-AT_ONCE:])
+            print('# the last that h1 says of failures: ', self.remote.traced('sdp_fail')[-AT_ONCE:])
         self.results += 1
         self.failed += bool(self.wrong)
         took = time.monotonic() - start

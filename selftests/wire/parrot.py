@@ -14,7 +14,6 @@ import errno
 import json
 import mmap
 import os
-import re
 import select
 import socket
 import struct
@@ -27,7 +26,6 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from sockets import ECHO_PORT, Agent, new, pattern  # noqa: E402
 
 PORT = 7001
-TRACE = '/sys/kernel/tracing/instances/mutate'
 GREETING = pattern(100, 9)
 BUFFER = 40000          # of a reader who sleeps
 PATIENCE = 0.15         # s, of one who does not sleep long
@@ -142,7 +140,6 @@ class Parrot(Agent):
         self.links, self.ends, self.side = {}, [], None
         self.input, self.failed = b'', None
         self.sleeps, self.over = False, []
-        self.log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
         for fd in 0, *self.listeners:
             self.epoll.register(fd, select.EPOLLIN)
 
@@ -164,11 +161,7 @@ class Parrot(Agent):
     def start(self, other):
         """Begin with the bystander, and follow the trace point of failures."""
         self.side = Bystander(other)
-        if not os.path.isdir(TRACE):
-            os.mkdir(TRACE)
-        for name, value in ('events/sdp/sdp_fail/enable', '1'), ('trace', ''):
-            with open(f'{TRACE}/{name}', 'w') as f:
-                f.write(value)
+        self.follow('mutate', 'sdp_fail')
 
     def dial(self, address, port, own):
         """Begin to connect from a port of the caller's choice."""
@@ -193,32 +186,6 @@ class Parrot(Agent):
             raise RuntimeError(self.failed)
         ends, self.ends = self.ends, []
         return [ends, len(self.links), self.side.rounds]
-
-    def traced(self):
-        """What the trace point said since the last time."""
-        with open(f'{TRACE}/trace', 'r+') as f:
-            lines = [line.split('sdp_fail: ')[1].strip() for line in f if 'sdp_fail: ' in line]
-        with open(f'{TRACE}/trace', 'w'):
-            pass
-        return lines
-
-    def logged(self):
-        """The kernel's log since the last time, without what soft-RoCE has to say
-        of each queue pair that ends by an error, and a debug kernel of a thread
-        that ends, if it used more stack than any before."""
-        lines = []
-        try:
-            while True:
-                try:
-                    text = os.read(self.log, 8192).decode(errors='replace')
-                except BrokenPipeError:
-                    lines.append('lines were lost')
-                    continue
-                text = text.split(';', 1)[1].split('\n')[0]
-                if not re.match(r'rxe\d+: qp#\d+ |.* used greatest stack depth: ', text):
-                    lines.append(text)
-        except BlockingIOError:
-            return lines
 
     def files(self):
         return len(os.listdir('/proc/self/fd'))

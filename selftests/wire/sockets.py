@@ -17,6 +17,7 @@ import mmap
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -29,6 +30,7 @@ import time
 IPPROTO_SDP, SOL_SDP, SDP_INFO = 257, 1025, 1
 SO_ZEROCOPY, MSG_ZEROCOPY = 60, 0x4000000
 ECHO_PORT = 7070
+TRACE = '/sys/kernel/tracing/instances/'
 LIMIT = 8 * float(os.environ.get('SDP_TIME_FACTOR', 1))
 
 
@@ -134,6 +136,44 @@ class Agent:
                  'id', 'snd_size', 'rcv_size', 'posted', 'peer_bufs', 'qpn', 'peer_qpn', 'inq',
                  'outq', 'bytes_sent', 'bytes_received', 'msgs_sent', 'msgs_received', 'mem')
         return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIIIQQQQQ', b)))
+
+    def follow(self, name, *events):
+        """Begin with the kernel's log, and with these trace points in an instance of
+        that name."""
+        self.log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.log, 0, os.SEEK_END)
+        self.trace = TRACE + name
+        if not os.path.isdir(self.trace):
+            os.mkdir(self.trace)
+        for where, value in [(f'events/sdp/{e}/enable', '1') for e in events] + [('trace', '')]:
+            with open(f'{self.trace}/{where}', 'w') as f:
+                f.write(value)
+
+    def traced(self, event):
+        """What this trace point said since the last time; what others did is lost."""
+        with open(f'{self.trace}/trace') as f:
+            lines = [line.split(f' {event}: ')[1].strip() for line in f if f' {event}: ' in line]
+        with open(f'{self.trace}/trace', 'w'):
+            pass
+        return lines
+
+    def logged(self):
+        """The kernel's log since the last time, without what soft-RoCE has to say
+        of each queue pair that ends by an error, and a debug kernel of a thread
+        that ends, if it used more stack than any before."""
+        lines = []
+        try:
+            while True:
+                try:
+                    text = os.read(self.log, 8192).decode(errors='replace')
+                except BrokenPipeError:
+                    lines.append('lines were lost')
+                    continue
+                text = text.split(';', 1)[1].split('\n')[0]
+                if not re.match(r'rxe\d+: qp#\d+ |.* used greatest stack depth: ', text):
+                    lines.append(text)
+        except BlockingIOError:
+            return lines
 
     def send(self, n, size, seed=0, at=0):
         """As much of the pattern as there is room for."""
