@@ -211,8 +211,13 @@ def tcp_server(t):
     return s
 
 
-def is_tcp(t, listener, s):
+def is_tcp(t, listener, s, why):
+    """And the socket and a trace point tell why."""
     assert t.remote.connected(s) == 0
+    got = t.remote.why_tcp(s)
+    assert got == why, f'IP_SDP_INFO: {got}, not {why}'
+    lines = t.remote.traced('sdp_fallback')
+    assert len(lines) == 1 and lines[0].endswith(f' reason={why} tcp'), lines
     with listener, listener.accept()[0] as tcp:
         tcp.settimeout(LIMIT)
         tcp.sendall(pattern(1000))
@@ -237,7 +242,7 @@ def falls_back(t, how):
             rejects_all(t, c)
         elif how == 'bad':
             c.reply(version=0x11)
-        is_tcp(t, listener, s)
+        is_tcp(t, listener, s, why)
     assert t.remote.counters()['fallback_' + why] == before + 1
 
 

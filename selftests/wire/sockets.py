@@ -30,6 +30,9 @@ import time
 IPPROTO_SDP, SOL_SDP, SDP_INFO = 257, 1025, 1
 SO_ZEROCOPY, MSG_ZEROCOPY = 60, 0x4000000
 ECHO_PORT = 7070
+IP_SDP_INFO = 0x5d50
+REASONS = ('none no_device no_route refused timeout protocol limit loopback option forced '
+           'tcp_client cached learning busy').split()
 TRACE = '/sys/kernel/tracing/instances/'
 LIMIT = 8 * float(os.environ.get('SDP_TIME_FACTOR', 1))
 
@@ -136,6 +139,13 @@ class Agent:
                  'id', 'snd_size', 'rcv_size', 'posted', 'peer_bufs', 'qpn', 'peer_qpn', 'inq',
                  'outq', 'bytes_sent', 'bytes_received', 'msgs_sent', 'msgs_received', 'mem')
         return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIIIQQQQQ', b)))
+
+    def why_tcp(self, n):
+        """IP_SDP_INFO of one that has fallen back: the reason."""
+        s = self.sockets[n]
+        v6 = s.family == socket.AF_INET6
+        b = s.getsockopt(socket.IPPROTO_IPV6 if v6 else socket.IPPROTO_IP, IP_SDP_INFO, 256)
+        return REASONS[b[2]] if b[0] == 2 else f'transport {b[0]}'
 
     def follow(self, name, *events):
         """Begin with the kernel's log, and with these trace points in an instance of
