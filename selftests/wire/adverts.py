@@ -457,6 +457,26 @@ def cancel_is_not_answered(t):
     t.close(s)
 
 
+KILLED = 5                      # s that who is being killed waits for such an answer
+
+
+@case(('before the cancel', 5000), ('behind it', 100), accept=1, aborts=1)
+def sender_is_killed(t, wait):
+    """He leaves much sooner than he who is not."""
+    c, s = peer_that_takes(t, wait)
+    pid = t.remote.send_by_child(s, SIZE, 3)
+    wants(c, sdp.SRC_AVAIL, PIECE)
+    if wait == 100:
+        wants(c, sdp.SRC_AVAIL_CANCEL)
+    took = t.remote.kill(pid, 60 * FACTOR)
+    c.drain()
+    assert c.heard_mids.count(sdp.SRC_AVAIL_CANCEL) == 1, c.heard_mids
+    assert took and KILLED - 1 < took < KILLED + 3 * FACTOR, took
+    assert t.remote.error(s) == errno.ETIMEDOUT
+    c.expect_dreq()
+    t.close(s)
+
+
 @case(('for ever', None), ('SO_SNDTIMEO', 0.1), accept=1)
 def waits_for_room_after_a_cancel(t, timeout):
     """Taken back, the bytes wait for credits as they would in TCP for a window."""

@@ -271,6 +271,29 @@ class Agent:
         self.sockets[n].setblocking(False)
         return self.meanwhile.pop(n)
 
+    def send_by_child(self, n, size, seed=0):
+        """The same by a process of its own: its number."""
+        data = scattered(size)
+        data[:] = pattern(size, seed)
+        self.sockets[n].setblocking(True)
+        pid = os.fork()
+        if not pid:
+            try:
+                self.sockets[n].sendmsg([data])
+            finally:
+                os._exit(0)
+        return pid
+
+    def kill(self, pid, limit):
+        """SIGKILL; the seconds until it is gone, or None."""
+        start = time.monotonic()
+        os.kill(pid, signal.SIGKILL)
+        while not os.waitpid(pid, os.WNOHANG)[0]:
+            if time.monotonic() > start + limit:
+                return None
+            time.sleep(0.02)
+        return time.monotonic() - start
+
     def lend(self, n, size, seed=0):
         """MSG_ZEROCOPY, by a call that does not wait; how much."""
         self.sockets[n].setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
