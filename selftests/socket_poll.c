@@ -351,6 +351,71 @@ TEST(epoll_edge_refused)
 	EQ_HEX(0, epoll_more(ep));
 }
 
+/* Sleeps in poll() from when it is told that connect() was called. */
+struct poller {
+	struct pollfd p;
+	int go[2];
+	int ret;
+	pthread_t thread;
+};
+
+static void *poll_when_told(void *arg)
+{
+	struct poller *w = arg;
+	char byte;
+
+	if (read(w->go[0], &byte, 1) == 1)
+		w->ret = poll(&w->p, 1, -1);
+	return NULL;
+}
+
+/*
+ * Armed before connect(), and TCP takes over: one report, as of TCP alone, while
+ * a thread sleeps in poll().  One more would come with a wake-up of ours.
+ */
+TEST_ON(epoll_edge_falls_back, ON_TCP | ON_DOOR3)
+{
+	enum { ROUNDS = 50 };
+	unsigned long long refused = count("fallback_refused");
+	int c[ROUNDS], ep[ROUNDS], i, l, s;
+	union addr a;
+
+	if (on_sdp())
+		sysctl("cache_timeout", 0);
+	l = tcp_listener(&a);
+	for (i = 0; i < ROUNDS; i++) {
+		struct poller w = { .p.events = POLLIN };
+
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		ep[i] = epoll_of(c[i], EDGE);
+		w.p.fd = c[i];
+		OK(pipe(w.go));
+		EQ(0, pthread_create(&w.thread, NULL, poll_when_told, &w));
+		EQ_HEX(EPOLLOUT | EPOLLHUP, epoll_next(ep[i], 0));
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+		EQ(1, write(w.go[1], "", 1));
+		EQ_HEX(EPOLLOUT, epoll_soon(ep[i]));
+		EQ(0, get_int(c[i], SOL_SOCKET, SO_ERROR));
+		EQ(0, connect_to(c[i], &a));
+		EQ(-1, transport(c[i]));
+		s = OK(accept(l, NULL, NULL));
+		EQ_HEX(0, epoll_next(ep[i], 1));
+		send_text(s, "x");
+		EQ(0, pthread_join(w.thread, NULL));
+		EQ(1, w.ret);
+		EQ_HEX(POLLIN, w.p.revents);
+		EQ_HEX(EPOLLIN | EPOLLOUT, epoll_soon(ep[i]));
+		close(w.go[0]);
+		close(w.go[1]);
+	}
+	/* Nor did one come late. */
+	settle();
+	for (i = 0; i < ROUNDS; i++)
+		EQ_HEX(0, epoll_next(ep[i], 0));
+	if (on_sdp())
+		EQ(refused + ROUNDS, counter("fallback_refused"));
+}
+
 static void task_send_thin(struct task *t)
 {
 	size_t i;
