@@ -4,6 +4,8 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/variant.h"
@@ -543,6 +545,110 @@ TEST(backlog_holds)
 	}
 	for (i = 0; i < N; i++)
 		accept_one(l);
+}
+
+/* A client gets in, of the variant or of plain TCP. */
+static int gets_in_(int l, const union addr *a, bool tcp)
+{
+	int c = tcp ? tcp_sock() : sock(), before = waiting(l);
+
+	OK(connect_to(c, a));
+	if (tcp)
+		EVENTUALLY(before + 1, waiting(l));
+	else
+		must_be_sdp(c);
+	return c;
+}
+
+/* And another one does not. */
+static int stays_out_(const union addr *a, bool tcp)
+{
+	int c = tcp ? tcp_sock() : sock();
+
+	nonblock(c, true);
+	FAILS(EINPROGRESS, connect_to(c, a));
+	EQ_HEX(0, poll_one(c, POLLIN | POLLOUT, 60));
+	close(c);
+	return 0;
+}
+
+#define gets_in(...)	CALL(gets_in_(__VA_ARGS__))
+#define stays_out(...)	CALL(stays_out_(__VA_ARGS__))
+
+/* Clients to fill it and one more each time that one is taken. */
+static void exactly(int l, const union addr *a, int n, bool tcp)
+{
+	int i, c[64];
+
+	for (i = 0; i < n; i++)
+		c[i] = gets_in(l, a, tcp);
+	stays_out(a, tcp);
+	close(OK(accept(l, NULL, NULL)));
+	c[i] = gets_in(l, a, tcp);
+	stays_out(a, tcp);
+	for (i = 0; i <= n; i++)
+		close(c[i]);
+}
+
+static int set_somaxconn(int value)
+{
+	int fd = OK(open("/proc/sys/net/core/somaxconn", O_RDWR | O_CLOEXEC)), was;
+	char text[16] = "";
+
+	CHECK(read(fd, text, sizeof(text) - 1) > 0);
+	was = atoi(text);
+	EQ(0, lseek(fd, 0, SEEK_SET));
+	CHECK(dprintf(fd, "%d", value) > 0);
+	close(fd);
+	return was;
+}
+
+/* As many as asked for, bounded by somaxconn, and one. */
+TEST(backlog_exact)
+{
+	static const int backlogs[] = { 0, 1, 3, 16, 20 };
+	enum { MOST = 18 };
+	unsigned int i;
+
+	/* Who finds no room does not go by TCP while this lasts. */
+	if (variant->door == DOOR3)
+		sysctl("connect_timeout", ktap_ms(5000));
+	for (i = 0; i < ARRAY_SIZE(backlogs); i++) {
+		int n = backlogs[i], was, l, err;
+		union addr a;
+
+		l = sock();
+		here(&a, 0);
+		OK(bind_to(l, &a));
+		OK(name_of(l, &a));
+		was = set_somaxconn(MOST);
+		err = listen(l, n);
+		set_somaxconn(was);
+		OK(err);
+		exactly(l, &a, (n < MOST ? n : MOST) + 1, !on_sdp());
+		close(l);
+	}
+}
+
+/* Who takes clients of both kinds has a queue of that length for each. */
+TEST_ON(backlog_exact_mixed, ON_DOOR3)
+{
+	enum { N = 3 };
+	union addr a;
+	int l, i;
+
+	sysctl("connect_timeout", ktap_ms(5000));
+	l = listener(&a, N);
+	for (i = 0; i < N; i++) {
+		gets_in(l, &a, false);
+		gets_in(l, &a, true);
+	}
+	gets_in(l, &a, true);
+	stays_out(&a, true);
+	gets_in(l, &a, false);
+	stays_out(&a, false);
+	for (i = 0; i < 2 * (N + 1); i++)
+		OK(accept(l, NULL, NULL));
 }
 
 TEST(reuseaddr_rebind)

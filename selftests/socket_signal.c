@@ -53,22 +53,12 @@ static int still_waits_(struct task *t)
  * A listener with a backlog of 1, and all that it has room for: two, and of
  * TCP's clients two more if it takes both kinds.
  */
-static int waiting(int l)
-{
-	struct tcp_info info = {};
-	socklen_t len = sizeof(info);
-
-	OK(getsockopt(l, SOL_TCP, TCP_INFO, &info, &len));
-	return info.tcpi_unacked;
-}
-
 static int full_listener_(union addr *a)
 {
 	int l = listener(a, 1), i;
 
 	for (i = 0; i < 2; i++)
 		OK(connect_to(sock(), a));
-	/* Of TCP's each counts when the last packet of its handshake is there. */
 	if (!on_sdp())
 		EVENTUALLY(2, waiting(l));
 	for (i = 0; variant->door == DOOR3 && i < 2; i++)

@@ -171,6 +171,15 @@ int tcp_state(int fd)
 	return info.tcpi_state;
 }
 
+int waiting(int l)
+{
+	struct tcp_info info = { };
+	socklen_t len = sizeof(info);
+
+	OK(getsockopt(l, SOL_TCP, TCP_INFO, &info, &len));
+	return info.tcpi_unacked;
+}
+
 int inq(int fd)
 {
 	int n;

@@ -50,6 +50,11 @@ int get_int(int fd, int level, int option);
 int set_int(int fd, int level, int option, int value);
 int set_ms(int fd, int option, int ms);
 int tcp_state(int fd);
+/*
+ * TCP's connections that a listener has for accept(): each counts when the last
+ * packet of its handshake is there, which may be after its connect().
+ */
+int waiting(int l);
 /* SIOCINQ, SIOCOUTQ; -1 with errno */
 int inq(int fd);
 int outq(int fd);
