@@ -128,10 +128,10 @@ static struct sdp_msg *sdp_fetch_alloc(struct sdp_conn *conn, u32 want)
 	struct sdp_buf *buf = NULL;
 	struct sdp_msg *msg;
 
-	/* Large pages may be rare; small ones do. */
+	/* Large pages may be rare; small ones do.  Without any it is refused. */
 	for (; !buf && size >= PAGE_SIZE; size /= 2)
-		buf = sdp_buf_alloc(conn, size, true, size > PAGE_SIZE ?
-				    GFP_KERNEL | __GFP_NORETRY : GFP_KERNEL);
+		buf = sdp_buf_alloc(conn, size, true,
+				    GFP_KERNEL | __GFP_NORETRY);
 	if (!buf)
 		return NULL;
 	msg = sdp_msg_alloc_read(buf, GFP_KERNEL);

@@ -105,15 +105,23 @@ static u16 sdp_ring_max(const struct sdp_conn *conn, u32 bytes)
 /* Of the memory for a ring this part is one buffer, at the most. */
 enum { SDP_RING_PARTS = 8 };
 
+/*
+ * Nobody is killed, whose memory cgroup perhaps has no more, for what others send
+ * him: as with TCP.  What he can go on without he does not get.  What he cannot he
+ * does, above his limit, as TCP lets one packet in.
+ */
+#define SDP_RING_GFP_MORE (GFP_KERNEL | __GFP_NORETRY)
+#define SDP_RING_GFP_NEED (GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_HIGH)
+
 /* Up to @count more at the end of the list; how many there are now. */
 static u16 sdp_ring_alloc(struct sdp_conn *conn, struct list_head *bufs,
-			  u32 size, u16 count)
+			  u32 size, u16 count, gfp_t gfp)
 {
 	struct sdp_buf *buf;
 	u16 n;
 
 	for (n = 0; n < count; n++) {
-		buf = sdp_buf_alloc(conn, size, false, GFP_KERNEL);
+		buf = sdp_buf_alloc(conn, size, false, gfp);
 		if (!buf)
 			break;
 		list_add_tail(&buf->node, bufs);
@@ -259,7 +267,7 @@ void sdp_ring_resize(struct sdp_conn *conn)
 	if (size) {
 		/* Enough to go on with, before the small ones may go. */
 		room = min_t(u16, room, SDP_WIRE_CREDITS_MIN);
-		n = sdp_ring_alloc(conn, &bufs, size, room);
+		n = sdp_ring_alloc(conn, &bufs, size, room, SDP_RING_GFP_MORE);
 	}
 	spin_lock_bh(&conn->tx.lock);
 	conn->rx.asks = false;
@@ -429,8 +437,8 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 {
 	u32 size = READ_ONCE(conn->rcv_size);
 	struct sdp_buf *buf, *next;
-	u16 at_hand = 0, dropped = 0, here;
-	int want, made;
+	u16 at_hand = 0, dropped = 0, here, made;
+	int want, need;
 
 	list_for_each_entry_safe(buf, next, bufs, node) {
 		if (buf->size == size) {
@@ -443,11 +451,18 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 	}
 	want = sdp_ring_wanted(conn, at_hand, dropped, reading);
 	if (want > 0) {
-		made = sdp_ring_alloc(conn, bufs, size, want);
+		here = READ_ONCE(conn->tx.flow.posted) + at_hand;
+		/* What is unread comes back. */
+		need = clamp(SDP_WIRE_CREDITS_MIN -
+			     (int)READ_ONCE(conn->rx.nbufs), 0, want);
+		made = sdp_ring_alloc(conn, bufs, size, need,
+				      SDP_RING_GFP_NEED);
+		if (made == need)
+			made += sdp_ring_alloc(conn, bufs, size, want - need,
+					       SDP_RING_GFP_MORE);
 		if (made < want) {
-			here = READ_ONCE(conn->tx.flow.posted) + at_hand + made;
 			spin_lock_bh(&conn->rx.lock);
-			sdp_ring_set_full(conn, here, true);
+			sdp_ring_set_full(conn, here + made, true);
 			spin_unlock_bh(&conn->rx.lock);
 		}
 	}

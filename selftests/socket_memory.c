@@ -427,7 +427,7 @@ TEST_ON(memory_counted, ON_SDP)
 
 /* ------------------------------------------------------------ memory cgroup */
 
-static char group[64];
+static char root[] = "/tmp/cgroup.XXXXXX", group[64];
 
 static void put(const char *dir, const char *file, const char *text)
 {
@@ -440,17 +440,52 @@ static void put(const char *dir, const char *file, const char *text)
 	close(fd);
 }
 
-static long long charged(void)
+/* The number in a file of the group's, behind @word if that is not NULL; or -1. */
+static long long charged_to(const char *file, const char *word)
 {
-	char path[128], text[32] = "";
+	char path[128], text[512] = "", *at = text;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/memory.current", group);
+	snprintf(path, sizeof(path), "%s/%s", group, file);
 	fd = open(path, O_RDONLY);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return -1;
 	close(fd);
-	return atoll(text);
+	if (word)
+		at = strstr(text, word);
+	return at ? atoll(at + (word ? strlen(word) : 0)) : -1;
+}
+
+static long long charged(void)
+{
+	return charged_to("memory.current", NULL);
+}
+
+/* A memory cgroup of the case's own. */
+static void group_make(void)
+{
+	OK(unshare(CLONE_NEWNS));
+	OK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	CHECK(mkdtemp(root));
+	OK(mount("cgroup2", root, "cgroup2", 0, NULL));
+	put(root, "cgroup.subtree_control", "+memory");
+	snprintf(group, sizeof(group), "%s/sdp%d", root, getpid());
+	OK(mkdir(group, 0700));
+}
+
+static void group_enter(pid_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", pid);
+	put(group, "cgroup.procs", text);
+}
+
+static void group_remove(void)
+{
+	EVENTUALLY(0, rmdir(group));
+	OK(umount(root));
+	OK(rmdir(root));
 }
 
 /*
@@ -460,19 +495,13 @@ static long long charged(void)
 TEST(memory_cgroup)
 {
 	enum { CONNS = 32 };
-	char root[] = "/tmp/cgroup.XXXXXX", byte = 0, pid_text[16];
+	char byte = 0;
 	int go[2], ready[2], l, c[CONNS], i;
 	long long before, sent = 0;
 	union addr a;
 	pid_t pid;
 
-	OK(unshare(CLONE_NEWNS));
-	OK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	CHECK(mkdtemp(root));
-	OK(mount("cgroup2", root, "cgroup2", 0, NULL));
-	put(root, "cgroup.subtree_control", "+memory");
-	snprintf(group, sizeof(group), "%s/sdp", root);
-	OK(mkdir(group, 0700));
+	group_make();
 	OK(pipe(go));
 	OK(pipe(ready));
 	l = listener(&a, CONNS);
@@ -487,8 +516,7 @@ TEST(memory_cgroup)
 			pause();
 		_exit(0);
 	}
-	snprintf(pid_text, sizeof(pid_text), "%d", pid);
-	put(group, "cgroup.procs", pid_text);
+	group_enter(pid);
 	EQ(1, write(go[1], &byte, 1));
 	for (i = 0; i < CONNS; i++) {
 		c[i] = sock();
@@ -507,7 +535,68 @@ TEST(memory_cgroup)
 	for (i = 0; i < CONNS; i++)
 		close(c[i]);
 	close(l);
-	EVENTUALLY(0, rmdir(group));
-	OK(umount(root));
-	OK(rmdir(root));
+	group_remove();
+}
+
+enum { WRITERS = 32, WRITTEN = 5 << 18 };
+
+/* Reads nothing until he is told; then all of it. */
+static void read_late(int l, int go)
+{
+	int s[WRITERS], i;
+	char byte;
+
+	EQ(1, read(go, &byte, 1));
+	for (i = 0; i < WRITERS; i++)
+		s[i] = accept_one(l);
+	EQ(1, read(go, &byte, 1));
+	for (i = 0; i < WRITERS; i++)
+		EQ(WRITTEN, drain(s[i], 1, 0));
+}
+
+/*
+ * He who does not read may have far less memory than is sent to him: he gets less
+ * of it, and nobody is killed for that; then all of it, as he reads.  (Who writes
+ * more than he may have is killed, with TCP too: he has asked for it.)
+ */
+TEST_LIMIT(memory_cgroup_max, ~0u, 60)
+{
+	struct task t[WRITERS] = { };
+	int go[2], l, i;
+	union addr a;
+	pid_t pid;
+
+	group_make();
+	if (on_sdp())
+		sysctl("zcopy_thresh", 0);
+	OK(pipe(go));
+	l = listener(&a, WRITERS);
+	pid = OK(fork());
+	if (!pid) {
+		read_late(l, go[0]);
+		_exit(0);
+	}
+	group_enter(pid);
+	put(group, "memory.max", "6M");
+	EQ(1, write(go[1], "", 1));
+	for (i = 0; i < WRITERS; i++) {
+		t[i].run = task_send_all;
+		t[i].fd = sock();
+		t[i].len = WRITTEN;
+		OK(set_int(t[i].fd, SOL_SOCKET, SO_SNDBUF, 32768));
+		OK(connect_to(t[i].fd, &a));
+		task_start(&t[i]);
+		CHECK(!t[i].done);
+	}
+	EQ(1, write(go[1], "", 1));
+	for (i = 0; i < WRITERS; i++) {
+		EQ(WRITTEN, task_join(&t[i]));
+		OK(shutdown(t[i].fd, SHUT_WR));
+	}
+	EQ(0, charged_to("memory.events", "oom_kill "));
+	CHILD_OK(pid);
+	for (i = 0; i < WRITERS; i++)
+		close(t[i].fd);
+	close(l);
+	group_remove();
 }
