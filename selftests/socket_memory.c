@@ -406,6 +406,90 @@ TEST_ON(memory_pressure_peek, ON_SDP)
 	EQ(t.len, task_join(&t));
 }
 
+/*
+ * What nobody reads is bounded by the buffers as they were set, each of which is
+ * twice as large; and so is what it takes, beside what an idle connection has.
+ */
+TEST(memory_within_buffers)
+{
+	static const int sizes[] = { 16384, 65536, 262144 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		long long there, back;
+		int size = sizes[i];
+		struct pair p;
+
+		pair_start(&p);
+		OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, size));
+		OK(set_int(p.l, SOL_SOCKET, SO_SNDBUF, size));
+		OK(set_int(p.c, SOL_SOCKET, SO_RCVBUF, size));
+		OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, size));
+		pair_finish(&p);
+		there = fill(p.c, 1);
+		back = fill(p.s, 1);
+		IN_RANGE(size, 4 * size, there);
+		IN_RANGE(size, 4 * size, back);
+		CHECK(mem_of(p.c) <= 4U * size + IDLE);
+		CHECK(mem_of(p.s) <= 4U * size + IDLE);
+		nonblock(p.c, false);
+		nonblock(p.s, false);
+		OK(shutdown(p.c, SHUT_WR));
+		EQ(there, drain(p.s, 1, 0));
+		OK(shutdown(p.s, SHUT_WR));
+		EQ(back, drain(p.c, 1, 0));
+		close(p.c);
+		close(p.s);
+		close(p.l);
+	}
+}
+
+/* What the kernel has of objects of ours, in bytes. */
+static long long objects(void)
+{
+	static const char *const caches[] = { "conn", "buf", "msg", "loan" };
+	long long sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(caches); i++) {
+		char path[64], line[32];
+		long long n[2];
+		int j;
+
+		for (j = 0; j < 2; j++) {
+			FILE *f;
+
+			snprintf(path, sizeof(path), "/sys/kernel/slab/sdp_%s/%s",
+				 caches[i], j ? "objects" : "slab_size");
+			f = fopen(path, "re");
+			CHECK(f && fgets(line, sizeof(line), f));
+			n[j] = atoll(line);
+			fclose(f);
+		}
+		sum += n[0] * n[1];
+	}
+	return sum;
+}
+
+/* By what the kernel has less, not by each connection's own account. */
+TEST_ON(memory_idle_really, ON_SDP)
+{
+	enum { CONNS = 200 };
+	long long before;
+	union addr a;
+	int i, l;
+
+	EVENTUALLY(0, counter("conns"));
+	l = listener(&a, CONNS);
+	before = objects() + counter("mem_kib") * 1024;
+	for (i = 0; i < CONNS; i++) {
+		OK(connect_to(sock(), &a));
+		accept_one(l);
+	}
+	IN_RANGE(CONNS * 2 * 4 * 4096, CONNS * 2 * IDLE,
+		 objects() + counter("mem_kib") * 1024 - before);
+}
+
 /* The buffers of all are counted, and given back. */
 TEST_ON(memory_counted, ON_SDP)
 {
