@@ -161,32 +161,52 @@ TEST_ON(memory_shrinks_meanwhile, ON_SDP)
 	}
 }
 
-#define WORK "workqueue/workqueue_execute_start"
-
-/* How often work of ours ran in so many ms. */
-static int works_in(unsigned int ms)
+/* How often work of ours has run since the trace was emptied. */
+static int works(void)
 {
-	trace_switch(WORK, true);
-	trace_empty();
-	sleep_ms(ms);
-	trace_switch(WORK, false);
 	return trace_lines("workqueue_execute_start: ", " function sdp_");
+}
+
+/* Timers of connections: each is in the object that has their work. */
+static int armed(void)
+{
+	return trace_armed(" function sdp_rx_work", 3072);
+}
+
+static void trace_idle(bool on)
+{
+	trace_switch("timer/timer_start", on);
+	trace_switch("timer/timer_cancel", on);
+	trace_switch("timer/timer_expire_entry", on);
+	trace_switch("workqueue/workqueue_execute_start", on);
+	trace_pointers(on);
 }
 
 /*
  * Who is idle costs no processor time: all that runs without a call, and without
- * a message, is work; and none does when what was used is shrunk and trimmed.
+ * a message, is work, of timers or of others.  No timer of a connection is left when
+ * what was used is shrunk; and no work runs when that has been trimmed.
  */
 TEST_LIMIT(idle_runs_nothing, ON_SDP, 120)
 {
 	struct pair p;
+	int n;
 
 	sysctl("shrink_after", ktap_ms(300));
+	trace_empty();
+	trace_idle(true);
 	pair_open(&p);
 	stream(p.c, p.s);
-	CHECK(works_in(ktap_ms(1000)) > 0);
-	while (works_in(ktap_ms(2000)))
-		;
+	/* Both ends'. */
+	CHECK(armed() > 0);
+	EVENTUALLY(0, armed());
+	do {
+		n = works();
+		sleep_ms(ktap_ms(2000));
+	} while (works() != n);
+	EQ(0, armed());
+	CHECK(n > 0);
+	trace_idle(false);
 	send_text(p.c, "still there");
 	recv_text(p.s, "still there");
 }
