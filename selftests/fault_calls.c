@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,6 +264,38 @@ TEST_LIMIT(send_1m_faults, ~0u, 600)
 	};
 
 	fault_sweep(&op, 40);
+}
+
+/* As long as there is no memory at all he sleeps who may, and a signal wakes him. */
+TEST_ON(send_waits_for_memory, ON_SDP)
+{
+	struct task t = { .run = task_send, .buf = fault_big, .len = 30000 };
+	struct ktap_watch start;
+	struct pair p;
+
+	sysctl("zcopy_thresh", 0);
+	pair_open(&p);
+	t.fd = p.c;
+	fault_aim(FAULT_IN_MODULE);
+	fault_strike("failslab", "1", "100", "-1");
+	catch(0);
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	catch(SA_RESTART);
+	OK(set_ms(p.c, SO_SNDTIMEO, 60000));
+	start_and_signal(&t);
+	FAILS(EINTR, task_join(&t));
+	OK(set_ms(p.c, SO_SNDTIMEO, 200));
+	start = ktap_watch();
+	FAILS(EAGAIN, send(p.c, fault_big, t.len, MSG_NOSIGNAL));
+	WAITED(200, ktap_ms(2000), start);
+	OK(set_ms(p.c, SO_SNDTIMEO, 0));
+	start_and_signal(&t);
+	still_waits(&t);
+	fault_quiet();
+	EQ(t.len, task_join(&t));
+	recv_pattern(p.s, t.len, 7, 0);
+	fault_talk(p.c, p.s);
 }
 
 /* The same without a copy: what cannot be lent is copied. */

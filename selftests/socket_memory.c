@@ -402,6 +402,7 @@ TEST_ON(memory_pressure_peek, ON_SDP)
 		.flags = MSG_PEEK | MSG_WAITALL,
 	};
 	struct pair p, other;
+	long long n;
 	int i;
 
 	pair_open(&other);
@@ -416,6 +417,14 @@ TEST_ON(memory_pressure_peek, ON_SDP)
 	await(p.s, POLLIN);
 	sleep_ms(ktap_ms(500));
 	CHECK(!peek.done && inq(p.s) < (int)sizeof(buf));
+	/* A signal: so much as there is, and it is there still. */
+	catch(SA_RESTART);
+	pthread_kill(peek.thread, SIGUSR1);
+	n = task_join(&peek);
+	IN_RANGE(1, sizeof(buf) - 1, n);
+	EQ(-1, pattern_check(buf, n, 1, 0));
+	task_start(&peek);
+	CHECK(!peek.done && inq(p.s) >= n);
 	sysctl("mem_pressure", 1 << 20);
 	for (i = 0; i < 30 && !peek.done; i++)
 		sleep_ms(ktap_ms(100));

@@ -19,34 +19,6 @@
 
 #include "lib/variant.h"
 
-/* A call that sleeps, and the signal it gets. */
-static int start_and_signal_(struct task *t)
-{
-	int before = signals;
-
-	task_start_(t);
-	if (t->done)
-		FAIL("it did not wait: returned %lld %s", t->ret,
-		     t->ret < 0 ? ktap_errno(t->err) : "");
-	pthread_kill(t->thread, SIGUSR1);
-	EVENTUALLY(before + 1, signals);
-	return 0;
-}
-
-#define start_and_signal(t) CALL(start_and_signal_(t))
-
-/* It goes on after the handler. */
-static int still_waits_(struct task *t)
-{
-	wait_asleep(getpid(), t->tid);
-	if (t->done)
-		FAIL("it was not restarted: returned %lld %s", t->ret,
-		     t->ret < 0 ? ktap_errno(t->err) : "");
-	return 0;
-}
-
-#define still_waits(t) CALL(still_waits_(t))
-
 /* -------------------------------------------------------------------- connect */
 
 /*
@@ -138,6 +110,80 @@ TEST_ON(signal_connect_falls_back, ON_TCP | ON_DOOR3)
 	EQ(-1, transport(t.fd));
 	send_text(t.fd, "at last");
 	recv_text(s, "at last");
+}
+
+/* Whose client @s is; the rest were there before. */
+static int of_(int s, const int *c, int n)
+{
+	union addr name, peer;
+	int i;
+
+	if (peer_of(s, &peer))
+		return -1;
+	for (i = 0; i < n; i++)
+		if (!name_of(c[i], &name) && addr_port(&name) == addr_port(&peer))
+			return i;
+	return -1;
+}
+
+/* Who sends or receives before there is a connection waits for it. */
+TEST(signal_while_connecting)
+{
+	enum { SEND, RECV, SPLICE_TO, SPLICE_FROM, CALLS };
+	static const char text[] = "at last";
+	int c[CALLS], fds[2][2], l, i, s, n = 0;
+	char got[CALLS][16] = { };
+	struct task t[CALLS] = {
+		[SEND] = { .run = task_send, .buf = (char *)text },
+		[RECV] = { .run = task_recv, .buf = got[RECV] },
+		[SPLICE_TO] = { .run = task_splice },
+		[SPLICE_FROM] = { .run = task_splice },
+	};
+	union addr a;
+
+	if (variant->door == DOOR3)
+		sysctl("connect_timeout", ktap_ms(10000));
+	l = full_listener(&a);
+	OK(pipe(fds[0]));
+	OK(pipe(fds[1]));
+	EQ(7, write(fds[0][1], text, 7));
+	for (i = 0; i < CALLS; i++) {
+		c[i] = sock();
+		nonblock(c[i], true);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+		nonblock(c[i], false);
+		t[i].fd = i == SPLICE_TO ? fds[0][0] : c[i];
+		t[i].other = i == SPLICE_TO ? c[i] : fds[1][1];
+		t[i].len = 7;
+
+		catch(0);
+		start_and_signal(&t[i]);
+		FAILS(EINTR, task_join(&t[i]));
+		catch(SA_RESTART);
+		OK(set_ms(c[i], SO_SNDTIMEO, 60000));
+		OK(set_ms(c[i], SO_RCVTIMEO, 60000));
+		start_and_signal(&t[i]);
+		FAILS(EINTR, task_join(&t[i]));
+		OK(set_ms(c[i], SO_SNDTIMEO, 0));
+		OK(set_ms(c[i], SO_RCVTIMEO, 0));
+		start_and_signal(&t[i]);
+		still_waits(&t[i]);
+	}
+	while (n < CALLS) {
+		s = accept_any(l);
+		i = of_(s, c, CALLS);
+		if (i < 0)
+			continue;
+		n++;
+		must_be_sdp(s);
+		if (i == RECV || i == SPLICE_FROM)
+			send_text(s, text);
+		EQ(7, task_join(&t[i]));
+		if (i == SEND || i == SPLICE_TO)
+			recv_text(s, text);
+	}
+	EQ(7, read(fds[1][0], got[SPLICE_FROM], 7));
+	CHECK(!strcmp(got[RECV], text) && !strcmp(got[SPLICE_FROM], text));
 }
 
 /* ----------------------------------------------------------------------- recv */

@@ -6,6 +6,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -537,6 +538,28 @@ int catch_(int flags)
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
 
 	OK(sigaction(SIGUSR1, &sa, NULL));
+	return 0;
+}
+
+int start_and_signal_(struct task *t)
+{
+	int before = signals;
+
+	task_start_(t);
+	if (t->done)
+		FAIL("it did not wait: returned %lld %s", t->ret,
+		     t->ret < 0 ? ktap_errno(t->err) : "");
+	pthread_kill(t->thread, SIGUSR1);
+	EVENTUALLY(before + 1, signals);
+	return 0;
+}
+
+int still_waits_(struct task *t)
+{
+	wait_asleep(getpid(), t->tid);
+	if (t->done)
+		FAIL("it was not restarted: returned %lld %s", t->ret,
+		     t->ret < 0 ? ktap_errno(t->err) : "");
 	return 0;
 }
 

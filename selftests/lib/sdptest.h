@@ -176,6 +176,12 @@ int task_blocks_(struct task *t, int fd);
 extern atomic_int signals;
 int catch_(int flags);
 #define catch(flags)		CALL(catch_(flags))
+/* A call that must sleep, and the signal it gets. */
+int start_and_signal_(struct task *t);
+#define start_and_signal(t)	CALL(start_and_signal_(t))
+/* It goes on after the handler. */
+int still_waits_(struct task *t);
+#define still_waits(t)		CALL(still_waits_(t))
 
 /* Returns when thread @tid sleeps in the kernel; gives up after a second. */
 void wait_asleep(pid_t pid, pid_t tid);
