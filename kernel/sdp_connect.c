@@ -202,6 +202,28 @@ int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo)
 	return err;
 }
 
+int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	events |= EPOLLERR | EPOLLHUP;
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (!(tcp_poll(NULL, sk->sk_socket, NULL) & events)) {
+		if (!*timeo) {
+			err = -EAGAIN;
+			break;
+		}
+		if (signal_pending(current)) {
+			err = sock_intr_errno(*timeo);
+			break;
+		}
+		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
 void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
 {
 	if (!ssk->conn)
@@ -530,13 +552,14 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 	return sizeof(sin);
 }
 
-/* What connect() does under the socket lock; -ENOIOCTLCMD: TCP is to do it. */
+/* What connect() does under the socket lock; -ENOIOCTLCMD: TCP is to do it, and
+ * may sleep for @timeo; if that is over, @late is what is to be said.
+ */
 static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
-			 sdp_sockaddr *uaddr, int len, int flags)
+			 sdp_sockaddr *uaddr, int len, long *timeo, int *late)
 {
 	struct sockaddr *addr = (struct sockaddr *)uaddr;
 	struct sock *sk = sock->sk;
-	long timeo;
 	int err;
 
 	if (len < sizeof(addr->sa_family))
@@ -569,9 +592,9 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		if (err != -EINPROGRESS)
 			return err;
 	}
-	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
-	if (timeo) {
-		int waited = sdp_connect_wait(sk, ssk, &timeo);
+	*late = err;
+	if (*timeo) {
+		int waited = sdp_connect_wait(sk, ssk, timeo);
 
 		if (waited)	/* the time is over: as if it had not waited */
 			return waited == -EAGAIN ? err : waited;
@@ -586,7 +609,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	if (ssk->mode == SDP_SK_IDLE && sock->state != SS_CONNECTING)
 		return sock_error(sk) ?: -ECONNABORTED;
 	/* Fallen back at once: TCP's connect() would say EALREADY. */
-	if (ssk->mode == SDP_SK_DETACHED && !timeo && !sk->sk_err)
+	if (ssk->mode == SDP_SK_DETACHED && !*timeo && !sk->sk_err)
 		return err;
 	return -ENOIOCTLCMD;	/* fallen back: TCP waits; failed: it reports */
 }
@@ -595,16 +618,25 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 		int flags)
 {
 	struct sock *sk = sock->sk;
+	long whole = sock_sndtimeo(sk, flags & O_NONBLOCK), timeo = whole;
+	int err = -ENOIOCTLCMD, late = 0;
 	struct sdp_sk *ssk;
-	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
 	if (ssk) {
 		addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len, false);
 		lock_sock(sk);
-		err = __sdp_connect(sock, ssk, uaddr, addr_len, flags);
+		err = __sdp_connect(sock, ssk, uaddr, addr_len, &timeo, &late);
 		release_sock(sk);
+	}
+	if (err == -ENOIOCTLCMD && timeo < whole) {
+		bool held = sdp_ulp_hand_on();
+		int waited = sdp_connect_wait_tcp(sk, EPOLLOUT, &timeo);
+
+		sdp_ulp_hand_back(held);
+		if (waited)
+			err = waited == -EAGAIN ? late : waited;
 	}
 	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, connect, sock, uaddr, addr_len, flags);

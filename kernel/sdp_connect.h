@@ -58,6 +58,21 @@ void sdp_connect_decide(struct work_struct *work);
 int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo);
 
 /**
+ * sdp_connect_wait_tcp() - wait for TCP, which has taken over meanwhile
+ * @sk: not locked
+ * @events: of tcp_poll() that the caller waits for; errors and ends count too
+ * @timeo: jiffies left; updated
+ *
+ * TCP's own calls begin with the whole of the socket's time-out.  Who has used a
+ * part of it waits here, and asks TCP when it need not.
+ *
+ * Context: process, in the socket's call, and guarded by sdp_ulp_hand_on().
+ * Return: 0 when there is something; -EAGAIN when the time is over, -EINTR or
+ * -ERESTARTSYS on signals.
+ */
+int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo);
+
+/**
  * sdp_connect_exit() - end the probes that are under way
  *
  * No socket is left, so no new one begins.

@@ -323,12 +323,12 @@ static void sdp_recv_tell_inq(struct sock *sk, struct sdp_conn *conn,
 }
 
 ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
-		 struct msghdr *msg, size_t len, int flags)
+		 struct msghdr *msg, size_t len, int flags, long timeo)
 {
 	struct sdp_recv r = {
 		.sk = sk, .ssk = ssk, .conn = conn, .msg = msg, .len = len,
 		.target = sock_rcvlowat(sk, flags & MSG_WAITALL, len),
-		.timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT),
+		.timeo = timeo,
 		.wait = {
 			.private = current,
 			.func = woken_wake_function,

@@ -14,12 +14,13 @@
  * @msg: where to
  * @len: bytes wanted
  * @flags: of the call, without MSG_OOB
+ * @timeo: jiffies that the caller may sleep yet
  *
  * Context: process; sleeps.
  * Return: bytes; 0 at the end of the stream; or TCP's error.
  */
 ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
-		 struct msghdr *msg, size_t len, int flags);
+		 struct msghdr *msg, size_t len, int flags, long timeo);
 
 /**
  * sdp_recv_urgent() - MSG_OOB: the urgent byte, or why not

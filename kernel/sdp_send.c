@@ -201,11 +201,10 @@ static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
 
 static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			struct sdp_conn *conn, struct msghdr *msg, int flags,
-			struct sdp_send_call *call)
+			long timeo, struct sdp_send_call *call)
 {
 	bool stays = (call->uarg || flags & SDP_MSG_SPLICE_PAGES) &&
 		     !(flags & MSG_OOB);
-	long timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
 	u8 delay = sdp_link_delay(sk, flags);
 	size_t len = msg_data_left(msg);
 	bool lend = timeo && !(flags & MSG_OOB) && !stays &&
@@ -280,15 +279,16 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 }
 
 int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
-	     struct msghdr *msg, int flags)
+	     struct msghdr *msg, int flags, long timeo)
 {
 	struct sdp_send_call call = {};
 
-	return sdp_send_any(sk, ssk, conn, msg, flags, &call);
+	return sdp_send_any(sk, ssk, conn, msg, flags, timeo, &call);
 }
 
 int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
-		      struct sdp_conn *conn, struct msghdr *msg, int flags)
+		      struct sdp_conn *conn, struct msghdr *msg, int flags,
+		      long timeo)
 {
 	struct sdp_send_call call = { .uarg = msg->msg_ubuf };
 	struct sk_buff *note;
@@ -300,7 +300,7 @@ int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 		return -ENOBUFS;
 	note = sdp_lease_note(call.uarg);
 	if (note) {
-		n = sdp_send_any(sk, ssk, conn, msg, flags, &call);
+		n = sdp_send_any(sk, ssk, conn, msg, flags, timeo, &call);
 		if (n > 0)
 			sdp_lease_tell_in_turn(conn, note, !call.copied);
 		else

@@ -13,12 +13,13 @@
  * @conn: its connection, entered
  * @msg: the message
  * @flags: of the call
+ * @timeo: jiffies that the caller may sleep yet
  *
  * Context: process; sleeps.
  * Return: bytes, which are the peer's or queued; or TCP's error.
  */
 int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
-	     struct msghdr *msg, int flags);
+	     struct msghdr *msg, int flags, long timeo);
 
 /**
  * sdp_send_notified() - the same with MSG_ZEROCOPY
@@ -27,6 +28,7 @@ int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
  * @conn: as above
  * @msg: as above
  * @flags: as above
+ * @timeo: as above
  *
  * The error queue tells when the memory is the caller's again, and whether it was
  * copied in the end; or io_uring does, which has its own way.
@@ -35,6 +37,7 @@ int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
  * Return: as above; -ENOBUFS if there is no memory to tell it with.
  */
 int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
-		      struct sdp_conn *conn, struct msghdr *msg, int flags);
+		      struct sdp_conn *conn, struct msghdr *msg, int flags,
+		      long timeo);
 
 #endif

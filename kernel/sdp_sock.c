@@ -32,12 +32,12 @@
  * in any case; *@err is -ENOIOCTLCMD if TCP should answer.
  */
 static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
-				       long timeo, int *err)
+				       long *timeo, int *err)
 {
 	struct sdp_conn *conn;
 
 	lock_sock(sk);
-	*err = sdp_connect_wait(sk, ssk, &timeo);
+	*err = sdp_connect_wait(sk, ssk, timeo);
 	if (*err)
 		return NULL;
 	conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
@@ -62,10 +62,37 @@ static void sdp_sock_end(struct sdp_conn *conn)
 	sdp_conn_put(conn);
 }
 
+/* TCP's sendmsg(), of a call that has used a part of its time already. */
+static int sdp_sock_tcp_send(struct socket *sock, struct msghdr *msg, long timeo)
+{
+	struct sock *sk = sock->sk;
+	bool held = sdp_ulp_hand_on();
+	int flags = msg->msg_flags;
+	int n, done = 0, waited;
+
+	do {
+		waited = sdp_connect_wait_tcp(sk, EPOLLOUT, &timeo);
+		/* An error is the next call's, if there is something to tell. */
+		if (done && (waited || READ_ONCE(sk->sk_err) ||
+			     READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN))
+			break;
+		msg->msg_flags = flags | MSG_DONTWAIT;
+		n = sdp_ulp_tcp(sk)->sendmsg(sock, msg, msg_data_left(msg));
+		if (n > 0)
+			done += n;
+		else if (n == -EAGAIN && waited)
+			n = waited;
+	} while ((n > 0 || n == -EAGAIN) && !waited && msg_data_left(msg));
+	msg->msg_flags = flags;
+	sdp_ulp_hand_back(held);
+	return done ?: n;
+}
+
 static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = sock->sk;
 	int flags = msg->msg_flags;
+	long whole = sock_sndtimeo(sk, flags & MSG_DONTWAIT), timeo = whole;
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
 	int err = -ENOIOCTLCMD;
@@ -73,31 +100,60 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
 	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE) {
-		conn = sdp_sock_begin(sk, ssk, sock_sndtimeo(sk, flags &
-							     MSG_DONTWAIT),
-				      &err);
+		conn = sdp_sock_begin(sk, ssk, &timeo, &err);
 		if (conn && flags & MSG_FASTOPEN)
 			err = -EOPNOTSUPP;
 		else if (conn && flags & MSG_ZEROCOPY && len &&
 			 (msg->msg_ubuf || sock_flag(sk, SOCK_ZEROCOPY)))
-			err = sdp_send_notified(sk, ssk, conn, msg, flags);
+			err = sdp_send_notified(sk, ssk, conn, msg, flags,
+						timeo);
 		else if (conn)
-			err = sdp_send(sk, ssk, conn, msg, flags);
+			err = sdp_send(sk, ssk, conn, msg, flags, timeo);
 		release_sock(sk);
 		if (conn)
 			sdp_sock_end(conn);
 	}
 	sdp_ulp_put(ssk);
-	if (err == -ENOIOCTLCMD)
+	/* Memory that stays lent is told of once for each call of TCP's. */
+	if (err == -ENOIOCTLCMD && timeo < whole && !(flags & MSG_ZEROCOPY))
+		err = sdp_sock_tcp_send(sock, msg, timeo);
+	else if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, sendmsg, sock, msg, len);
 	sdp_ulp_leave();
 	return err;
+}
+
+/* TCP's recvmsg(), of a call that has used a part of its time already. */
+static int sdp_sock_tcp_recv(struct socket *sock, struct msghdr *msg, size_t len,
+			     int flags, long timeo)
+{
+	struct sock *sk = sock->sk;
+	bool held = sdp_ulp_hand_on();
+	int n, waited, done = 0;
+	int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+
+	do {
+		waited = sdp_connect_wait_tcp(sk, EPOLLIN | EPOLLRDHUP, &timeo);
+		/* An error is the next call's, if there is something to tell. */
+		if (done && READ_ONCE(sk->sk_err) && !tcp_inq(sk))
+			break;
+		n = sdp_ulp_tcp(sk)->recvmsg(sock, msg, len - done,
+					     flags | MSG_DONTWAIT);
+		if (n > 0)
+			done += n;
+		else if (n == -EAGAIN && waited)
+			n = waited;
+	} while (!waited && (n == -EAGAIN || (n > 0 && done < target &&
+					      !(flags & MSG_PEEK))));
+	sdp_ulp_hand_back(held);
+	return done ?: n;
 }
 
 static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		       int flags)
 {
 	struct sock *sk = sock->sk;
+	long whole = sock_rcvtimeo(sk, flags & MSG_DONTWAIT), timeo = whole;
 	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
 	int err = -ENOIOCTLCMD;
@@ -106,13 +162,11 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	ssk = sdp_ulp_get(sk);
 	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE &&
 	    !(flags & MSG_ERRQUEUE)) {
-		conn = sdp_sock_begin(sk, ssk, sock_rcvtimeo(sk, flags &
-							     MSG_DONTWAIT),
-				      &err);
+		conn = sdp_sock_begin(sk, ssk, &timeo, &err);
 		if (conn && flags & MSG_OOB)
 			err = sdp_recv_urgent(sk, conn, msg, len, flags);
 		else if (conn)
-			err = sdp_recv(sk, ssk, conn, msg, len, flags);
+			err = sdp_recv(sk, ssk, conn, msg, len, flags, timeo);
 		release_sock(sk);
 		if (conn) {
 			msg->msg_namelen = 0;
@@ -120,7 +174,11 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		}
 	}
 	sdp_ulp_put(ssk);
-	if (err == -ENOIOCTLCMD)
+	/* An urgent byte is not waited for; who peeks at much can only begin anew. */
+	if (err == -ENOIOCTLCMD && timeo < whole && !(flags & MSG_OOB) &&
+	    !(flags & MSG_PEEK && flags & MSG_WAITALL))
+		err = sdp_sock_tcp_recv(sock, msg, len, flags, timeo);
+	else if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, recvmsg, sock, msg, len, flags);
 	sdp_ulp_leave();
 	return err;

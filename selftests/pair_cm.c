@@ -26,7 +26,7 @@ enum {
  * A CM's message is a datagram of RoCE (opcode 0x64, UD SEND only) with a MAD of
  * class 7: such of @msg go through a queue of their own.
  */
-pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
+pid_t trouble_for_(enum cm_message msg, enum cm_trouble kind, int ms)
 {
 	char begin[2048], netem[64] = "loss 100%";
 
@@ -44,8 +44,12 @@ pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
 			"match u8 0x64 0xff at 48 match u8 7 0xff at 69 "
 			"match u16 %#x 0xffff at 84 flowid 1:1\n",
 		 netem, msg, msg);
-	return meanwhile(begin, "tc filter del dev ${SDP_NETDEV:-eth0} parent 1:",
-			 kind == BRIEF ? SHORT : LASTS);
+	return meanwhile(begin, "tc filter del dev ${SDP_NETDEV:-eth0} parent 1:", ms);
+}
+
+pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
+{
+	return trouble_for(msg, kind, kind == BRIEF ? SHORT : LASTS);
 }
 
 /* Of messages that end a connection, not of those that begin one. */

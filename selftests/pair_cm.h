@@ -31,5 +31,8 @@ enum {
  */
 pid_t trouble_(enum cm_message msg, enum cm_trouble kind);
 #define trouble(...) CALL(trouble_(__VA_ARGS__))
+/* The same for so many ms. */
+pid_t trouble_for_(enum cm_message msg, enum cm_trouble kind, int ms);
+#define trouble_for(...) CALL(trouble_for_(__VA_ARGS__))
 
 #endif

@@ -251,6 +251,154 @@ static void falling_back_interrupted_server(void)
 	welcome_one();
 }
 
+/* ------------------------------------------------------------- time-outs of a call */
+
+/*
+ * A call has one time-out, whatever it waits for in it: SDP, TCP's handshake, room,
+ * data.  It is longer than the attempt, and two of them would be longer than both.
+ */
+enum { CALL_MS = ATTEMPT + 200, CALL_MOST = ATTEMPT + CALL_MS - 100 };
+
+/* Nobody has the address: neither SDP nor TCP gets an answer in that time. */
+PAIR_ON(falling_back_sndtimeo, ON_SOME)
+
+static void falling_back_sndtimeo_client(void)
+{
+	struct ktap_watch since;
+	union addr a;
+	int c = sock();
+
+	if (on_sdp()) {
+		sysctl("connect_timeout", ATTEMPT);
+		sysctl("cache_timeout", 0);
+	}
+	nobody(&a);
+	OK(set_ms(c, SO_SNDTIMEO, CALL_MS));
+	since = ktap_watch();
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	WAITED(CALL_MS, CALL_MOST, since);
+	/* It has not ended by that. */
+	EQ_HEX(0, poll_one(c, POLLOUT, 0));
+	EQ(-1, transport(c));
+	meet("done");
+}
+
+static void falling_back_sndtimeo_server(void)
+{
+	meet("done");
+}
+
+/* TCP is there when SDP was not, and then nothing comes, or nobody reads. */
+PAIR_ON(falling_back_timeouts, ON_SOME)
+
+/* An attempt that nobody has waited for yet. */
+static int begun_(const union addr *a)
+{
+	int c = sock_flags(SOCK_NONBLOCK);
+
+	FAILS(EINPROGRESS, connect_to(c, a));
+	nonblock(c, false);
+	OK(set_ms(c, SO_SNDTIMEO, CALL_MS));
+	OK(set_ms(c, SO_RCVTIMEO, CALL_MS));
+	return c;
+}
+
+#define begun(a) CALL(begun_(a))
+
+static void falling_back_timeouts_client(void)
+{
+	enum { LEN = 64 << 20 };
+	struct task sends = { .run = task_send, .buf = pattern(LEN, 0), .len = LEN };
+	char buf[16];
+	struct task all = { .run = task_recv, .buf = buf, .len = 8, .flags = MSG_WAITALL };
+	struct ktap_watch since;
+	union addr a, first;
+	pid_t pid;
+	int c;
+
+	server_addr(&a);
+	server_addr(&first);
+	if (on_sdp()) {
+		sysctl("connect_timeout", ATTEMPT);
+		sysctl("cache_timeout", 0);
+	}
+	pid = trouble_for(CM_REQ, LOST, ATTEMPT + CALL_MS);
+	meet("unheard");
+	c = begun(&a);
+	since = ktap_watch();
+	sends.fd = begun(&a);
+	task_start(&sends);
+	all.fd = begun(&first);
+	task_start(&all);
+	FAILS(EAGAIN, recv(c, buf, sizeof(buf), 0));
+	WAITED(CALL_MS, CALL_MOST, since);
+	/* The same again, by TCP alone. */
+	since = ktap_watch();
+	FAILS(EAGAIN, recv(c, buf, sizeof(buf), 0));
+	WAITED(CALL_MS, CALL_MOST, since);
+	EQ(-1, transport(c));
+	/* What there was room for, and what had come. */
+	IN_RANGE(1, LEN - 1, task_join(&sends));
+	IN_RANGE(CALL_MS - 50, CALL_MOST, sends.ms);
+	EQ(5, task_join(&all));
+	EQ(0, memcmp(buf, "first", 5));
+	IN_RANGE(CALL_MS - 50, CALL_MOST, all.ms);
+	CHILD_OK(pid);
+	meet("full");
+	tell_number(sends.ret);
+	meet("done");
+}
+
+static void falling_back_timeouts_server(void)
+{
+	int l = serve_port(8), first = serve_port(8), s[2], i;
+
+	meet("unheard");
+	await(first, POLLIN);
+	send_text(OK(accept(first, NULL, NULL)), "first");
+	for (i = 0; i < 2; i++) {
+		await(l, POLLIN);
+		s[i] = OK(accept(l, NULL, NULL));
+		EQ(-1, transport(s[i]));
+	}
+	meet("full");
+	/* Of the two that are alike one has sent. */
+	recv_pattern(s[!poll_one(s[0], POLLIN, 0)], hear_number(), 1, 0);
+	meet("done");
+}
+
+/* By SDP, which takes its time. */
+PAIR_ON(connecting_timeouts, BIT(DOOR2_V4) | ON_SOME)
+
+static void connecting_timeouts_client(void)
+{
+	struct ktap_watch since;
+	char x;
+	union addr a;
+	int c;
+
+	server_addr(&a);
+	sysctl("connect_timeout", ktap_ms(10000));
+	meet("late");
+	c = begun(&a);
+	since = ktap_watch();
+	FAILS(EAGAIN, recv(c, &x, 1, 0));
+	WAITED(CALL_MS, CALL_MS + HOW_LATE - 100, since);
+	must_be_sdp(c);
+	meet("done");
+}
+
+static void connecting_timeouts_server(void)
+{
+	int l = serve_port(8);
+	pid_t pid = trouble_for(CM_REP, LATE, CALL_MS);
+
+	meet("late");
+	accept_one(l);
+	CHILD_OK(pid);
+	meet("done");
+}
+
 /* ------------------------------------------------------------- closed meanwhile */
 
 /* Closed while SDP is tried: TCP is not, and nothing is left. */
