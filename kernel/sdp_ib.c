@@ -175,7 +175,7 @@ static void sdp_ib_lost(struct sdp_ib *ib)
 	if (sdp_conn_state(conn) < SDP_ESTABLISHED)
 		sdp_conn_refuse(conn, ENETUNREACH, SDP_REASON_NO_DEVICE);
 	else
-		sdp_conn_fail(conn, ENETRESET, SDP_EV_LOST, "device removed");
+		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "device removed");
 }
 
 static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)

@@ -106,7 +106,7 @@ static enum life life_client(const union addr *a)
 		    life_recv(c, 6))
 			end = GOOD;
 		else if (errno != ECONNRESET && errno != EPIPE &&
-			 errno != ENOTCONN && errno != ENETRESET)
+			 errno != ENOTCONN)
 			FAIL("broken by %s", ktap_errno(errno));
 	} else {
 		end = REFUSED;

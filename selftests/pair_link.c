@@ -26,6 +26,7 @@
 enum outage {
 	LOSING,		/* what leaves this host is lost */
 	DOWN,		/* its interface is down, and says so */
+	GONE,		/* it has no RDMA device */
 };
 
 static const struct {
@@ -40,6 +41,10 @@ static const struct {
 	[DOWN] = {
 		"ip link set dev ${SDP_NETDEV:-eth0} down",
 		"ip link set dev ${SDP_NETDEV:-eth0} up",
+	},
+	[GONE] = {
+		"rdma link delete rxe0",
+		"rdma link add rxe0 type rxe netdev ${SDP_NETDEV:-eth0}",
 	},
 };
 
@@ -228,6 +233,168 @@ static void outage_long_tcp_client(void)
 static void outage_long_tcp_server(void)
 {
 	duplex(open_server(), 0);
+}
+
+/* ------------------------------------------------- in the middle of everything */
+
+enum { STREAMS = 4, SHORT_ACK = 100, SOON = 3000 };
+
+/* A connection with both directions full, as far as they go. */
+struct stream {
+	struct task send, recv;
+};
+
+static void task_send_on(struct task *t)
+{
+	char *buf = malloc(FIRST);
+	long long pos = 0;
+	ssize_t n = 0;
+
+	while (n >= 0 && pos < (long long)t->len) {
+		pattern_fill(buf, FIRST, 1, pos);
+		n = send(t->fd, buf, FIRST, MSG_NOSIGNAL);
+		pos += n < 0 ? 0 : n;
+	}
+	t->ret = pos;
+	errno = n < 0 ? errno : 0;
+}
+
+static void task_recv_on(struct task *t)
+{
+	static __thread char buf[65536];
+	long long pos = FIRST;
+	ssize_t n;
+
+	while ((n = recv(t->fd, buf, sizeof(buf), 0)) > 0) {
+		EQ(-1, pattern_check(buf, n, 1, pos));
+		pos += n;
+	}
+	t->ret = pos;
+	errno = n < 0 ? errno : 0;
+}
+
+/* All of them are under way when this returns. */
+static int streams_open_(struct stream *s, bool client)
+{
+	int l = -1, i;
+	union addr a;
+
+	sysctl("ack_timeout", SHORT_ACK);
+	sysctl("connect_timeout", ktap_ms(10000));
+	sysctl("cache_timeout", 0);
+	meet("set");
+	if (client)
+		server_addr(&a);
+	else
+		l = serve_port(STREAMS);
+	for (i = 0; i < STREAMS; i++) {
+		int fd = client ? connect_client(&a) : accept_one(l);
+
+		s[i].send = (struct task){ .run = task_send_on, .fd = fd, .len = 1ull << 40 };
+		s[i].recv = (struct task){ .run = task_recv_on, .fd = fd };
+		task_start(&s[i].send);
+	}
+	for (i = 0; i < STREAMS; i++) {
+		recv_pattern(s[i].recv.fd, FIRST, 1, 0);
+		task_start(&s[i].recv);
+	}
+	close(l);
+	meet("under way");
+	return 0;
+}
+
+#define streams_open(...) CALL(streams_open_(__VA_ARGS__))
+
+static bool is_loss(int err)
+{
+	return err == ECONNRESET || err == ETIMEDOUT;
+}
+
+/* Each has ended, in that time, and one of its two callers has been told why. */
+static int streams_end_(struct stream *s, long long since)
+{
+	int i;
+
+	for (i = 0; i < STREAMS; i++) {
+		int fd = s[i].send.fd;
+		char x = 0;
+
+		task_join(&s[i].send);
+		task_join(&s[i].recv);
+		ktap_note("%lld sent, %s; %lld received, %s; after %lld ms", s[i].send.ret,
+			  ktap_errno(s[i].send.err), s[i].recv.ret,
+			  s[i].recv.err ? ktap_errno(s[i].recv.err) : "the end",
+			  ktap_now() - since);
+		if (s[i].recv.err) {
+			CHECK(is_loss(s[i].recv.err));
+			EQ(EPIPE, s[i].send.err);
+		} else {
+			CHECK(is_loss(s[i].send.err));
+		}
+		FAILS(EPIPE, send(fd, &x, 1, MSG_NOSIGNAL));
+		expect_eof(fd);
+		close(fd);
+	}
+	IN_RANGE(0, ktap_ms(SOON), ktap_now() - since);
+	EVENTUALLY(0, counter("conns"));
+	return 0;
+}
+
+#define streams_end(...) CALL(streams_end_(__VA_ARGS__))
+
+/* This host has a device again, and its addresses are known to that. */
+static int device_back_(void)
+{
+	int l, c = -1, s = -1;
+	union addr a;
+
+	l = listener(&a, 8);
+	EVENTUALLY(SDP_TRANSPORT_IB, (close(c), c = sock(),
+				      connect_to(c, &a) ? -1 : transport(c)));
+	while (poll_one(l, POLLIN, 0)) {
+		s = OK(accept(l, NULL, NULL));
+		close(s);
+	}
+	close(c);
+	close(l);
+	return 0;
+}
+
+#define device_back() CALL(device_back_())
+
+/* One host's device is taken away and comes back, again and again, under all that. */
+enum { TIMES = 3 };
+
+static void lose_device(bool client)
+{
+	struct stream s[STREAMS];
+	long long since;
+	pid_t pid;
+	int i;
+
+	for (i = 0; i < TIMES; i++) {
+		streams_open(s, client);
+		since = ktap_now();
+		pid = i % 2 == client ? outage(GONE, 100) : 0;
+		streams_end(s, since);
+		if (pid) {
+			CHILD_OK(pid);
+			device_back();
+		}
+		meet("again");
+	}
+}
+
+PAIR_LIMIT(device_gone_duplex, ON_SOME_SDP, 60)
+
+static void device_gone_duplex_client(void)
+{
+	lose_device(true);
+}
+
+static void device_gone_duplex_server(void)
+{
+	lose_device(false);
 }
 
 /* ------------------------------------------------------------ a peer that hangs */

@@ -240,6 +240,8 @@ static int server_main(void)
 	pid_t pid;
 
 	is_server = true;
+	/* Each case puts back what the one before has changed. */
+	variant_init();
 	control_addr(&a);
 	l = OK(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
@@ -254,8 +256,10 @@ static int server_main(void)
 			_exit(serve());
 		close(pair_control);
 		waitpid(pid, &status, 0);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 1) {
+			variant_exit();
 			return 0;
+		}
 	}
 	fputs("sdp_pair: no client for three minutes\n", stderr);
 	return 1;

@@ -330,7 +330,7 @@ static struct {
 	{ "max_conns", -1 }, { "max_conns_user", -1 }, { "learn", -1 },
 	{ "cache_timeout", -1 }, { "cache_max", -1 }, { "require_timeout", -1 },
 	{ "mem_pressure", -1 }, { "mem_max", -1 }, { "shrink_after", -1 },
-	{ "rcvbuf_start", -1 }, { "fin_timeout", -1 },
+	{ "rcvbuf_start", -1 }, { "fin_timeout", -1 }, { "ack_timeout", -1 },
 	{ "poll_usec", -1 }, { "fallback_records", -1 },
 	{ "zcopy_thresh", -1 }, { "zcopy_wait", -1 }, { "zcopy_pinned", -1 },
 	{ "zcopy_adverts", -1 }, { "zcopy_write", -1 },
