@@ -26,7 +26,8 @@
 enum outage {
 	LOSING,		/* what leaves this host is lost */
 	DOWN,		/* its interface is down, and says so */
-	GONE,		/* it has no RDMA device */
+	GONE,		/* it has no RDMA device, then a new one */
+	DOWN_AND_GONE,	/* DOWN, then a new device */
 };
 
 static const struct {
@@ -46,6 +47,11 @@ static const struct {
 		"rdma link delete rxe0",
 		"rdma link add rxe0 type rxe netdev ${SDP_NETDEV:-eth0}",
 	},
+	[DOWN_AND_GONE] = {
+		"ip link set dev ${SDP_NETDEV:-eth0} down",
+		"ip link set dev ${SDP_NETDEV:-eth0} up && rdma link delete rxe0 && "
+			"rdma link add rxe0 type rxe netdev ${SDP_NETDEV:-eth0}",
+	},
 };
 
 #define outage(how, ms)	meanwhile(links[how].begin, links[how].end, ms)
@@ -54,8 +60,8 @@ static const struct {
 
 enum { MUCH = 16 << 20, FIRST = 1 << 20 };
 
-/* All of it both ways, with an outage of so many ms at this side, or none. */
-static void duplex(int fd, int ms)
+/* All of it both ways, with such an outage of so many ms at this side, or none. */
+static void duplex(int fd, enum outage how, int ms)
 {
 	struct task t = { .run = task_send_all, .fd = fd, .len = MUCH };
 	long long start;
@@ -65,7 +71,7 @@ static void duplex(int fd, int ms)
 	recv_pattern(fd, FIRST, 1, 0);
 	start = ktap_now();
 	if (ms)
-		pid = outage(LOSING, ms);
+		pid = outage(how, ms);
 	recv_pattern(fd, MUCH - FIRST, 1, FIRST);
 	EQ(MUCH, task_join(&t));
 	if (pid) {
@@ -84,24 +90,24 @@ PAIR_LIMIT(outage_at_server, ON_SOME, 60)
 
 static void outage_at_server_client(void)
 {
-	duplex(open_client(), 0);
+	duplex(open_client(), LOSING, 0);
 }
 
 static void outage_at_server_server(void)
 {
-	duplex(open_server(), SHORT_OUTAGE);
+	duplex(open_server(), LOSING, SHORT_OUTAGE);
 }
 
 PAIR_LIMIT(outage_at_client, ON_SOME, 60)
 
 static void outage_at_client_client(void)
 {
-	duplex(open_client(), SHORT_OUTAGE);
+	duplex(open_client(), LOSING, SHORT_OUTAGE);
 }
 
 static void outage_at_client_server(void)
 {
-	duplex(open_server(), 0);
+	duplex(open_server(), LOSING, 0);
 }
 
 /* A connection that has nothing to say does not notice, however long it is. */
@@ -227,12 +233,12 @@ PAIR_LIMIT(outage_long_tcp, BIT(TCP_V4), 90)
 
 static void outage_long_tcp_client(void)
 {
-	duplex(open_client(), LONG_OUTAGE);
+	duplex(open_client(), LOSING, LONG_OUTAGE);
 }
 
 static void outage_long_tcp_server(void)
 {
-	duplex(open_server(), 0);
+	duplex(open_server(), LOSING, 0);
 }
 
 /* ------------------------------------------------- in the middle of everything */
@@ -395,6 +401,49 @@ static void device_gone_duplex_client(void)
 static void device_gone_duplex_server(void)
 {
 	lose_device(false);
+}
+
+/*
+ * The interface is down for a while: TCP goes on where it was.  To soft-RoCE that
+ * is the end of who sends meanwhile, and of its CM's own queue pair, which has to
+ * say good-bye: selftests/device.sh shows both without us.  A new device helps.
+ */
+PAIR_LIMIT(link_down_duplex, ON_SOME, 60)
+
+static void link_down_duplex_client(void)
+{
+	struct stream s[STREAMS];
+	long long since;
+	pid_t pid;
+
+	if (!on_sdp()) {
+		duplex(open_client(), DOWN, SHORT_OUTAGE);
+		return;
+	}
+	streams_open(s, true);
+	since = ktap_now();
+	pid = outage(DOWN_AND_GONE, SHORT_OUTAGE);
+	streams_end(s, since);
+	CHILD_OK(pid);
+	device_back();
+	meet("up");
+	send_text(open_client(), "well again");
+	meet("done");
+}
+
+static void link_down_duplex_server(void)
+{
+	struct stream s[STREAMS];
+
+	if (!on_sdp()) {
+		duplex(open_server(), LOSING, 0);
+		return;
+	}
+	streams_open(s, false);
+	streams_end(s, ktap_now());
+	meet("up");
+	recv_text(open_server(), "well again");
+	meet("done");
 }
 
 /* ------------------------------------------------------------ a peer that hangs */
