@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lib/module.h"
 #include "lib/variant.h"
@@ -205,57 +206,133 @@ TEST_ON(without_module, ON_SDP)
 	close(fd);
 }
 
+/* Memory that a process shares with those which it forks. */
+static void *shared(size_t len)
+{
+	void *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+/* A process that opens connections and closes them until it may stop. */
+static pid_t comes_and_goes(const atomic_bool *stop)
+{
+	pid_t pid = OK(fork());
+
+	while (!pid) {
+		int l, c, s;
+		union addr a;
+		char x;
+
+		if (*stop)
+			_exit(0);
+		l = door_socket(variant->door, variant->family, 0);
+		c = door_socket(variant->door, variant->family, SOCK_NONBLOCK);
+		here(&a, 0);
+		if (l >= 0 && c >= 0 && !bind_to(l, &a) && !listen(l, 4) &&
+		    !name_of(l, &a)) {
+			connect_to(c, &a);
+			if (ktap_now() & 1 && poll_one(l, POLLIN, 1000)) {
+				s = accept(l, NULL, NULL);
+				send(s, "x", 1, MSG_NOSIGNAL);
+				if (ktap_now() & 1)
+					recv(c, &x, 1, 0);
+				close(s);
+			}
+		}
+		close(l);
+		close(c);
+		/* a gap in which the module may go */
+		usleep(ktap_ms(ktap_now() % 7) * 1000);
+	}
+	return pid;
+}
+
 /*
  * Programs that come and go while somebody unloads and loads: an attempt is
  * refused or succeeds, and no program sees anything but an error.
  */
 TEST_LIMIT(unload_under_traffic, ON_SDP, 60)
 {
+	atomic_bool *stop = shared(sizeof(*stop));
 	long long end = ktap_now() + 3000;
 	int gone = 0, stayed = 0, i;
 	pid_t pid[3];
 
-	for (i = 0; i < 3; i++) {
-		pid[i] = OK(fork());
-		while (!pid[i]) {
-			int l, c, s;
-			union addr a;
-			char x;
-
-			if (ktap_now() > end)
-				_exit(0);
-			l = door_socket(variant->door, variant->family, 0);
-			c = door_socket(variant->door, variant->family, SOCK_NONBLOCK);
-			here(&a, 0);
-			if (l >= 0 && c >= 0 && !bind_to(l, &a) && !listen(l, 4) &&
-			    !name_of(l, &a)) {
-				connect_to(c, &a);
-				if (ktap_now() & 1 && poll_one(l, POLLIN, 1000)) {
-					s = accept(l, NULL, NULL);
-					send(s, "x", 1, MSG_NOSIGNAL);
-					if (ktap_now() & 1)
-						recv(c, &x, 1, 0);
-					close(s);
-				}
-			}
-			close(l);
-			close(c);
-			/* a gap in which the module may go */
-			usleep(ktap_now() % 7 * 1000);
-		}
-	}
-	while (ktap_now() < end) {
+	for (i = 0; i < 3; i++)
+		pid[i] = comes_and_goes(stop);
+	/* Both happen; a slow machine takes longer for it. */
+	while (ktap_now() < end || gone < 2 || stayed < 2) {
 		if (!module_unload()) {
 			gone++;
 			OK(module_load());
+			/* every other time they are waited for */
+			for (i = 0; gone & 1 && i < 1000 && !module_users(); i++)
+				usleep(100);
 		} else {
 			stayed++;
 			usleep(500);
 		}
 	}
+	*stop = true;
 	for (i = 0; i < 3; i++)
 		CHILD_OK(pid[i]);
 	ktap_note("unloaded %d times, refused %d times", gone, stayed);
+	must_go();
+}
+
+/* The pattern, until it may stop. */
+static void task_send_on(struct task *t)
+{
+	const atomic_bool *stop = t->buf;
+	enum { PIECE = 65536 };
+
+	for (t->ret = 0; !*stop; t->ret += PIECE)
+		send_pattern(t->fd, PIECE, 1, t->ret);
+	OK(shutdown(t->fd, SHUT_WR));
+}
+
+/* As long as there is one connection it stays, however often it is asked to go. */
+TEST_LIMIT(unload_under_stream, ON_SDP, 60)
+{
+	enum { ATTEMPTS = 200, AT_LEAST = 1 << 20 };
+	atomic_bool *stop = shared(sizeof(*stop));
+	struct task send[2] = { { .run = task_send_on, .buf = stop },
+				{ .run = task_send_on, .buf = stop } };
+	struct task recv[2] = { { .run = task_drain }, { .run = task_drain } };
+	unsigned long long was;
+	struct pair p;
+	pid_t pid;
+	int i;
+
+	pair_open(&p);
+	close(p.l);
+	send[0].fd = recv[1].fd = p.c;
+	send[1].fd = recv[0].fd = p.s;
+	was = counter("bytes_received");
+	for (i = 0; i < 2; i++) {
+		task_start(&recv[i]);
+		task_start(&send[i]);
+	}
+	pid = comes_and_goes(stop);
+	for (i = 0; i < ATTEMPTS; i++) {
+		must_stay();
+		/* Something happens in between. */
+		if (i % 20 == 0) {
+			EVENTUALLY(true, counter("bytes_received") > was);
+			was = counter("bytes_received");
+		}
+	}
+	*stop = true;
+	CHILD_OK(pid);
+	for (i = 0; i < 2; i++) {
+		EQ(task_join(&send[i]), task_join(&recv[i]));
+		CHECK(recv[i].ret >= AT_LEAST);
+	}
+	close(p.c);
+	must_stay();
+	close(p.s);
 	must_go();
 }
 

@@ -41,6 +41,19 @@ bool module_loaded(void)
 	return !access("/proc/net/sdpstat", F_OK);
 }
 
+int module_users(void)
+{
+	FILE *f = fopen("/sys/module/af_sdp/refcnt", "re");
+	int n = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%d", &n) != 1)
+		n = 0;
+	fclose(f);
+	return n;
+}
+
 bool device_present(void)
 {
 	return !access("/sys/class/infiniband/rxe0", F_OK);

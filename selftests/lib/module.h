@@ -14,6 +14,8 @@ const char *module_file(void);
 int module_load(void);
 int module_unload(void);
 bool module_loaded(void);
+/* What holds it: sockets, mostly. */
+int module_users(void);
 
 bool device_present(void);
 /* Return: 0, or -1. */
