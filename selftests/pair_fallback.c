@@ -251,6 +251,149 @@ static void falling_back_interrupted_server(void)
 	welcome_one();
 }
 
+/* ------------------------------------------------------------ what is remembered */
+
+enum {
+	ONCE	= 400,		/* ms that silence is held against a host at first, */
+	AGAIN	= 4 * ONCE,	/* and the second time */
+	MOST	= 64 * ONCE,	/* and at most, which is cache_timeout */
+};
+
+/* Why a new connection went by TCP, in one word of sdpstat; NULL: by SDP. */
+static const char *went_(const union addr *a)
+{
+	static const char *const why[] = {
+		"fallback_timeout", "fallback_cached", "fallback_no_route",
+	};
+	unsigned long long was[ARRAY_SIZE(why)];
+	const char *found = NULL;
+	int c = sock();
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(why); i++)
+		was[i] = counter(why[i]);
+	OK(connect_to(c, a));
+	for (i = 0; i < ARRAY_SIZE(why); i++)
+		if (counter(why[i]) > was[i])
+			found = why[i];
+	EQ(found ? -1 : SDP_TRANSPORT_IB, transport(c));
+	close(c);
+	return found;
+}
+
+/* It went so; @word: NULL or one of those. */
+static int goes_(const union addr *a, const char *word)
+{
+	const char *was = CALL(went_(a));
+
+	if (!word != !was || (was && strcmp(was, word)))
+		FAIL("expected %s, got %s", word ?: "SDP", was ?: "SDP");
+	return 0;
+}
+
+#define goes(a, word) CALL(goes_(a, word))
+
+static bool forgotten(const union addr *a)
+{
+	const char *known = peer_known(a, 0);
+
+	return known && !strcmp(known, "unknown timeout");
+}
+
+/*
+ * Silence is the host's, not the port's, and may be an accident: held against it for
+ * a 64th of cache_timeout, then for four times as long, until it answers.
+ */
+PAIR_LIMIT(silence_remembered, ON_DOOR3, 60)
+
+static void silence_remembered_client(void)
+{
+	struct ktap_watch since;
+	union addr a, other;
+	pid_t pid;
+
+	server_addr(&a);
+	server_addr(&other);
+	sysctl("connect_timeout", ktap_ms(10000));
+	sysctl("cache_timeout", ktap_ms(MOST));
+	goes(&a, NULL);
+	sysctl("connect_timeout", ktap_ms(ATTEMPT / 5));
+	pid = trouble_for(CM_REQ, LOST, ktap_ms(2 * ATTEMPT / 5 + ONCE + 2 * ONCE));
+	meet("unheard");
+	/* It took SDP, which is the port's. */
+	peer_is(&a, 0, NULL);
+	peer_is(&a, addr_port(&a), "sdp none");
+	since = ktap_watch();
+	goes(&a, "fallback_timeout");
+	peer_is(&a, 0, "tcp timeout");
+	peer_is(&a, addr_port(&a), "tcp timeout");
+	goes(&other, "fallback_cached");
+	peer_is(&other, addr_port(&other), NULL);
+	EVENTUALLY(true, forgotten(&a));
+	WAITED(ktap_ms(ATTEMPT / 5 + ONCE), ktap_ms(ATTEMPT / 5 + AGAIN), since);
+	peer_is(&a, addr_port(&a), "unknown timeout");
+	/* Once more, by the other port: it is the host that is known. */
+	goes(&other, "fallback_timeout");
+	sleep_ms(ktap_ms(2 * ONCE));
+	goes(&a, "fallback_cached");
+	CHILD_OK(pid);
+	/* It would answer now, but who would know? */
+	goes(&a, "fallback_cached");
+	EVENTUALLY(true, forgotten(&a));
+	sysctl("connect_timeout", ktap_ms(10000));
+	goes(&a, NULL);
+	peer_is(&a, 0, NULL);
+	peer_is(&a, addr_port(&a), "sdp none");
+	meet("done");
+}
+
+static void silence_remembered_server(void)
+{
+	int l = serve_port(16), other = serve_port(16), i;
+
+	meet("unheard");
+	for (i = 0; i < 5; i++) {
+		await(l, POLLIN);
+		close(OK(accept(l, NULL, NULL)));
+	}
+	for (i = 0; i < 2; i++) {
+		await(other, POLLIN);
+		close(OK(accept(other, NULL, NULL)));
+	}
+	meet("done");
+}
+
+/* That nothing leads to a host is all its ports' too, and no accident. */
+PAIR_ON(no_route_remembered, ON_DOOR3)
+
+static void no_route_remembered_client(void)
+{
+	unsigned long long no_route = counter("fallback_no_route");
+	unsigned long long cached = counter("fallback_cached");
+	int c = sock_flags(SOCK_NONBLOCK), again = sock_flags(SOCK_NONBLOCK);
+	union addr a, other;
+
+	nobody(&a);
+	other = a;
+	addr_set_port(&other, addr_port(&a) + 1);
+	sysctl("connect_timeout", ATTEMPT / 5);
+	sysctl("cache_timeout", ktap_ms(MOST));
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	EVENTUALLY(no_route + 1, counter("fallback_no_route"));
+	peer_is(&a, 0, "tcp no_route");
+	peer_is(&a, addr_port(&a), "tcp no_route");
+	sleep_ms(2 * ONCE);
+	peer_is(&a, 0, "tcp no_route");
+	FAILS(EINPROGRESS, connect_to(again, &other));
+	EQ(cached + 1, counter("fallback_cached"));
+	meet("done");
+}
+
+static void no_route_remembered_server(void)
+{
+	meet("done");
+}
+
 /* ------------------------------------------------------------- time-outs of a call */
 
 /*

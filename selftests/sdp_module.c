@@ -375,6 +375,39 @@ TEST_ON(device_gone, ON_SDP)
 	close(p.s);
 }
 
+/* What is known of others is forgotten when a device goes, and when one comes. */
+TEST_ON(device_gone_and_peers, ON_DOOR3)
+{
+	unsigned long long no_device, cached;
+	union addr a;
+	int l = listener(&a, 16), c = sock();
+
+	sysctl("cache_timeout", 600000);
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	peer_is(&a, 0, NULL);
+	peer_is(&a, addr_port(&a), "sdp none");
+	device_remove();
+	peer_is(&a, addr_port(&a), "unknown none");
+
+	no_device = counter("fallback_no_device");
+	cached = counter("fallback_cached");
+	OK(connect_to(sock(), &a));
+	EQ(no_device + 1, counter("fallback_no_device"));
+	peer_is(&a, 0, "tcp no_device");
+	peer_is(&a, addr_port(&a), "tcp no_device");
+	OK(connect_to(sock(), &a));
+	EQ(no_device + 1, counter("fallback_no_device"));
+	EQ(cached + 1, counter("fallback_cached"));
+
+	device_add();
+	EVENTUALLY(SDP_TRANSPORT_IB, (close(c), c = sock(),
+				      connect_to(c, &a) ? -1 : transport(c)));
+	peer_is(&a, 0, NULL);
+	peer_is(&a, addr_port(&a), "sdp none");
+	close(l);
+}
+
 TEST_ON(device_gone_while_sending, ON_SDP)
 {
 	enum { LEN = 64 << 20 };

@@ -90,6 +90,33 @@ unsigned long long counter(const char *name)
 	FAIL("/proc/net/sdpstat has no %s", name);
 }
 
+const char *peer_known(const union addr *a, int port)
+{
+	char line[256], ip[64], takes[16], reason[16];
+	struct in6_addr wanted = a->in6.sin6_addr, is;
+	static char known[40];
+	const char *found = NULL;
+	FILE *f = fopen("/proc/net/sdp_peers", "re");
+	int is_port, ifindex;
+
+	if (!f)
+		FAIL("/proc/net/sdp_peers: %s", ktap_errno(errno));
+	if (a->sa.sa_family == AF_INET)
+		wanted = (struct in6_addr){ .s6_addr32 = {
+			0, 0, htonl(0xffff), a->in.sin_addr.s_addr } };
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %d %d %15s %15s", ip, &is_port, &ifindex, takes,
+			   reason) != 5 || inet_pton(AF_INET6, ip, &is) != 1)
+			continue;	/* the heading */
+		if (IN6_ARE_ADDR_EQUAL(&is, &wanted) && is_port == port && !ifindex) {
+			snprintf(known, sizeof(known), "%s %s", takes, reason);
+			found = known;
+		}
+	}
+	fclose(f);
+	return found;
+}
+
 int sockets_shown(__u32 states)
 {
 	struct {

@@ -19,6 +19,8 @@
 
 #include "ktap.h"
 
+union addr;
+
 /* ------------------------------------------------------------------- sockets */
 
 enum door {
@@ -40,6 +42,11 @@ int sdp_info(int fd, struct sdp_info *info);
 long long messages_sent(int fd);
 /* One of /proc/net/sdpstat. */
 unsigned long long counter(const char *name);
+/*
+ * Of /proc/net/sdp_peers: what it takes, and why ("tcp timeout"), or NULL if nothing is
+ * written there of this address with this port (0: all of them).
+ */
+const char *peer_known(const union addr *a, int port);
 /* How many connections and listeners sock_diag shows in these states, as in
  * struct sdp_diag_req; -1 with errno.
  */

@@ -53,6 +53,16 @@ int sock_(int flags)
 	return fd;
 }
 
+int peer_is_(const union addr *a, int port, const char *known)
+{
+	const char *is = peer_known(a, port);
+
+	if (!known != !is || (is && strcmp(is, known)))
+		FAIL("sdp_peers, port %d: expected \"%s\", got \"%s\"", port,
+		     known ?: "nothing", is ?: "nothing");
+	return 0;
+}
+
 void here(union addr *a, int port)
 {
 	addr_set(a, variant->family, host_addr(variant->family, NULL), port);

@@ -55,6 +55,10 @@ void nobody(union addr *a);
 int bind_to(int fd, const union addr *a);
 int connect_to(int fd, const union addr *a);
 
+/* What /proc/net/sdp_peers says of all ports (0) or of one: "tcp timeout", or NULL. */
+int peer_is_(const union addr *a, int port, const char *known);
+#define peer_is(...)	CALL(peer_is_(__VA_ARGS__))
+
 /* Bound to this host and a free port, which is put into @a, and listening. */
 int listener_(union addr *a, int backlog);
 #define listener(a, b)	CALL(listener_(a, b))
