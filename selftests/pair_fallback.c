@@ -82,10 +82,12 @@ PAIR_ON(falling_back_watched, ON_SOME)
 static void falling_back_watched_client(void)
 {
 	unsigned long long was = fallbacks();
+	struct ktap_watch since;
 	union addr a;
 	pid_t pid = unheard(&a);
 	int c, ep;
 
+	since = ktap_watch();
 	c = watched_attempt(&a, &ep);
 	if (on_sdp()) {
 		FAILS(EALREADY, connect_to(c, &a));
@@ -94,6 +96,8 @@ static void falling_back_watched_client(void)
 		EQ(was, counter("fallback"));
 	}
 	EQ_HEX(EPOLLOUT, next_event(ep, ktap_ms(10000)));
+	/* The attempt has its time, and TCP begins then. */
+	WAITED(on_sdp() ? ATTEMPT : 0, on_sdp() * ATTEMPT + ktap_ms(500), since);
 	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
 	EQ(-1, transport(c));
 	EQ_HEX(0, next_event(ep, 300));

@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include "lib/module.h"
 #include "lib/variant.h"
@@ -90,6 +92,54 @@ TEST_ON(unload_with_sockets, ON_SDP)
 	pair_open(&p);
 	send_text(p.c, "works");
 	recv_text(p.s, "works");
+}
+
+static int tunable(const char *word)
+{
+	char path[128];
+	int value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/sdp/%s", word);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%d", &value) != 1)
+		FAIL("%s: %s", path, ktap_errno(errno));
+	fclose(f);
+	return value;
+}
+
+/* What README.md says that they are, where nobody has changed them. */
+TEST_ON(defaults, BIT(DOOR2_V4))
+{
+	static const struct {
+		const char *word;
+		int value;
+	} known[] = {
+		{ "enable", 1 }, { "fallback", 0 }, { "learn", 0 },
+		{ "connect_timeout", 200 }, { "require_timeout", 20000 },
+		{ "cache_timeout", 60000 }, { "fallback_records", 1024 },
+		/* 500 ms, 7 tries */
+		{ "ack_timeout", 500 }, { "ack_retries", 6 },
+		{ "shrink_after", 10000 }, { "poll_usec", 50 },
+		{ "rcvbuf_start", 4096 }, { "rcvbuf_size", 16384 },
+		{ "zcopy_thresh", 65536 }, { "zcopy_write", 1 }, { "zcopy_wait", 250 },
+		{ "zcopy_adapt", 1 }, { "zcopy_invalidate", 1 },
+		{ "zcopy_pinned", 256 * 1024 },
+	};
+	struct sysinfo machine;
+	long long quarter;
+	unsigned int i;
+
+	OK(sysinfo(&machine));
+	quarter = (long long)machine.totalram * machine.mem_unit / 1024 / 4;
+	OK(unshare(CLONE_NEWNET));
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		if (tunable(known[i].word) != known[i].value)
+			FAIL("net.sdp.%s is %d, not %d", known[i].word,
+			     tunable(known[i].word), known[i].value);
+	/* Of the machine: 1/4 and 3/16 of what it had when the module came. */
+	IN_RANGE(quarter * 15 / 16, quarter * 17 / 16, tunable("mem_max"));
+	IN_RANGE(quarter * 3 / 4 * 15 / 16, quarter * 3 / 4 * 17 / 16, tunable("mem_pressure"));
 }
 
 /* Data under way when everything is closed still arrives, then the module goes. */
