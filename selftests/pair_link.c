@@ -56,6 +56,20 @@ static const struct {
 
 #define outage(how, ms)	meanwhile(links[how].begin, links[how].end, ms)
 
+/* It is over already. */
+static int over_(enum outage how, pid_t pid)
+{
+	pid_t end;
+
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	end = meanwhile(links[how].end, "true", 0);
+	CHILD_OK(end);
+	return 0;
+}
+
+#define over(how, pid)	CALL(over_(how, pid))
+
 /* ---------------------------------------------------------------- for a while */
 
 enum { MUCH = 16 << 20, FIRST = 1 << 20 };
@@ -241,9 +255,100 @@ static void outage_long_tcp_server(void)
 	duplex(open_server(), LOSING, 0);
 }
 
+/* ------------------------------------------------------ as soon as the user says */
+
+enum { SHORT_ACK = 100, USER_MS = 1000, DEAD_FOR = 10000 };
+
+/*
+ * Nothing that this host says arrives: who waits in recv() is told after @ms, and
+ * before @most; the error is TCP's.
+ */
+static void told_of_dead_link(int c, int ms, int most, bool saying)
+{
+	char buf[16];
+	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
+	pid_t pid = outage(LOSING, DEAD_FOR);
+
+	task_blocks(&t, c);
+	if (saying)
+		send_text(c, "unheard");
+	FAILS(ETIMEDOUT, task_join(&t));
+	ktap_note("after %lld ms", t.ms);
+	IN_RANGE(ms - 50, most, t.ms);
+	FAILS(EPIPE, send(c, buf, 1, MSG_NOSIGNAL));
+	expect_eof(c);
+	over(LOSING, pid);
+}
+
+static void not_told_server(void)
+{
+	int s = open_server();
+
+	recv_text(s, "before");
+	meet("well");
+	meet("over");
+}
+
+static int well_client_(void)
+{
+	int c;
+
+	sysctl("connect_timeout", ktap_ms(10000));
+	c = open_client();
+	send_text(c, "before");
+	meet("well");
+	EVENTUALLY(0, outq(c));
+	return c;
+}
+
+#define well_client() CALL(well_client_())
+
+/* What was sent is not acknowledged for that long. */
+PAIR_ON(user_timeout, ON_SOME)
+
+static void user_timeout_client(void)
+{
+	int c = well_client();
+
+	OK(set_int(c, SOL_TCP, TCP_USER_TIMEOUT, USER_MS));
+	told_of_dead_link(c, USER_MS, USER_MS + ktap_ms(1000), true);
+	meet("over");
+}
+
+static void user_timeout_server(void)
+{
+	not_told_server();
+}
+
+/*
+ * An idle peer is asked after a second.  TCP asks as often as TCP_KEEPCNT says, at
+ * intervals of TCP_KEEPINTVL; for SDP the device does, by ack_timeout and ack_retries.
+ */
+PAIR_ON(keepalive_dead, ON_SOME)
+
+static void keepalive_dead_client(void)
+{
+	int c;
+
+	if (on_sdp())
+		sysctl("ack_timeout", SHORT_ACK);
+	c = well_client();
+	OK(set_int(c, SOL_TCP, TCP_KEEPIDLE, 1));
+	OK(set_int(c, SOL_TCP, TCP_KEEPINTVL, 1));
+	OK(set_int(c, SOL_TCP, TCP_KEEPCNT, 1));
+	OK(set_int(c, SOL_SOCKET, SO_KEEPALIVE, 1));
+	told_of_dead_link(c, 1000, ktap_ms(4000), false);
+	meet("over");
+}
+
+static void keepalive_dead_server(void)
+{
+	not_told_server();
+}
+
 /* ------------------------------------------------- in the middle of everything */
 
-enum { STREAMS = 4, SHORT_ACK = 100, SOON = 3000 };
+enum { STREAMS = 4, SOON = 3000 };
 
 /* A connection with both directions full, as far as they go. */
 struct stream {
