@@ -86,12 +86,12 @@ static unsigned long sdp_clock_check_leases(struct sdp_conn *conn,
 	/* Also one that waits for a credit, which the peer may never give. */
 	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
 				      sdp_src_may_cancel(src));
-	struct sdp_loan *loan = list_first_entry(&conn->tx.loans,
-						 struct sdp_loan, node);
+	struct sdp_loan *loan = list_first_entry_or_null(&conn->tx.loans,
+							 struct sdp_loan, node);
 	/* Or it is for our device to end, and the peer has no buffer for what
 	 * comes before that.
 	 */
-	bool last = cancel || (!sdp_src_may_cancel(src) &&
+	bool last = cancel || (loan && !sdp_src_may_cancel(src) &&
 			       (loan->state == SDP_LOAN_OUT ||
 				loan->state == SDP_LOAN_BACK));
 	unsigned long patience = sdp_clock_patience(conn);
