@@ -408,6 +408,61 @@ TEST(after_splice)
 	EQ(len, task_join(&t[1]));
 }
 
+/* -------------------------------------------------------------------- fast open */
+
+/* TCP connects when something is sent, and says 0 at once. */
+static void fast_open_later(bool blocks)
+{
+	struct pair p;
+
+	after_start(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_FASTOPEN_CONNECT, 1));
+	OK(set_int(p.c, SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1));
+	nonblock(p.c, !blocks);
+	OK(connect_to(p.c, &p.addr));
+	EQ(-1, transport(p.c));
+	EQ_HEX(0, poll_one(p.l, POLLIN, 30));
+	nonblock(p.c, false);
+	send_text(p.c, "with the SYN");
+	p.s = accept_any(p.l);
+	recv_text(p.s, "with the SYN");
+	send_text(p.s, "answer");
+	recv_text(p.c, "answer");
+	pair_shut(&p);
+}
+
+TEST(after_fastopen)
+{
+	struct pair p;
+
+	fast_open_later(true);
+	fast_open_later(false);
+
+	/* connect() and send() in one. */
+	after_start(&p);
+	EQ(5, sendto(p.c, "hello", 5, MSG_FASTOPEN | MSG_NOSIGNAL, &p.addr.sa,
+		     addr_len(&p.addr)));
+	EQ(-1, transport(p.c));
+	p.s = accept_any(p.l);
+	recv_text(p.s, "hello");
+	/* The slot is free. */
+	OK(setsockopt(p.c, SOL_TCP, TCP_ULP, "tls", 3));
+}
+
+/* Who asked for SDP, and nothing else, does not get TCP by it. */
+TEST_ON(fastopen_must_be_sdp, ON_SDP)
+{
+	struct pair p;
+
+	after_start(&p);
+	OK(set_int(p.c, SOL_SDP, SDP_FALLBACK, 0));
+	FAILS(EOPNOTSUPP, sendto(p.c, "hello", 5, MSG_FASTOPEN | MSG_NOSIGNAL,
+				 &p.addr.sa, addr_len(&p.addr)));
+	OK(set_int(p.c, SOL_TCP, TCP_FASTOPEN_CONNECT, 1));
+	FAILS(ENETUNREACH, connect_to(p.c, &p.addr));
+	EQ_HEX(0, poll_one(p.l, POLLIN, 0));
+}
+
 /* ---------------------------------------------------------------- another life */
 
 /* connect() to AF_UNSPEC makes a TCP socket that can be SDP's again. */

@@ -32,8 +32,16 @@ static void count_all(unsigned long long *n)
 	}
 }
 
+/* connect() with the first bytes, which go with the SYN if the server can. */
+static int connect_by_send(int fd, const union addr *a)
+{
+	return sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, &a->sa, addr_len(a)) < 0 ?
+	       -1 : 0;
+}
+
 /* What @fd does when it connects to @a: TCP, for this reason and no other. */
-static int falls_(int fd, const union addr *a, int reason)
+static int falls_by_(int (*call)(int fd, const union addr *a), int fd,
+		     const union addr *a, int reason)
 {
 	unsigned long long before[SDP_REASON_COUNT], after[SDP_REASON_COUNT];
 	unsigned long long all = counter("fallback");
@@ -45,7 +53,7 @@ static int falls_(int fd, const union addr *a, int reason)
 	count_all(before);
 	trace_empty();
 	nonblock(fd, true);
-	if (connect_to(fd, a))
+	if (call(fd, a))
 		EQ(EINPROGRESS, errno);
 	EVENTUALLY(all + 1, counter("fallback"));
 	count_all(after);
@@ -63,7 +71,46 @@ static int falls_(int fd, const union addr *a, int reason)
 	return 0;
 }
 
-#define falls(...) CALL(falls_(__VA_ARGS__))
+#define falls_by(...)	CALL(falls_by_(__VA_ARGS__))
+#define falls(...)	falls_by(connect_to, __VA_ARGS__)
+
+/* Segments to @a and from it carry a signature. */
+static int sign(int fd, const union addr *a)
+{
+	struct tcp_md5sig md5 = {
+		.tcpm_keylen = 6, .tcpm_key = "secret",
+	};
+
+	memcpy(&md5.tcpm_addr, &a->ss, addr_len(a));
+	return setsockopt(fd, SOL_TCP, TCP_MD5SIG, &md5, sizeof(md5));
+}
+
+/* What SDP cannot keep, and TCP can: of each, TCP alone says whether it has it. */
+static int options_fall_(const union addr *a)
+{
+	int fd = sock();
+
+	OK(set_int(fd, SOL_TCP, TCP_REPAIR, 1));
+	falls(fd, a, SDP_REASON_OPTION);
+
+	fd = sock();
+	OK(set_int(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, 1));
+	falls(fd, a, SDP_REASON_OPTION);
+	falls_by(connect_by_send, sock(), a, SDP_REASON_OPTION);
+
+	fd = sock();
+	if (sign(tcp_sock(), a)) {
+		ktap_note("TCP of this kernel has no TCP_MD5SIG");
+		FAILS(ENOPROTOOPT, sign(fd, a));
+		close(fd);
+	} else {
+		OK(sign(fd, a));
+		falls(fd, a, SDP_REASON_OPTION);
+	}
+	return 0;
+}
+
+#define options_fall(a)	CALL(options_fall_(a))
 
 /* An address of an interface without an RDMA device, and who listens there. */
 static void elsewhere(union addr *a)
@@ -117,9 +164,7 @@ TEST_LIMIT(reasons_agree, ON_DOOR3, 60)
 	falls(sock(), &a, SDP_REASON_FORCED);
 	sysctl("enable", 1);
 
-	fd = sock();
-	OK(set_int(fd, SOL_TCP, TCP_REPAIR, 1));
-	falls(fd, &a, SDP_REASON_OPTION);
+	options_fall(&a);
 
 	/* The first is remembered, and a listener of ours that is not known asked. */
 	sysctl("cache_timeout", 60000);
