@@ -708,6 +708,9 @@ static void accepted_once_client(void)
 		}
 	}
 	ktap_note("%d of %d by SDP", sdp, ONCE);
+	/* Where the link is such that both come about ($SDP_IMPAIRED). */
+	if (on_sdp() && getenv("SDP_IMPAIRED"))
+		IN_RANGE(1, ONCE - 1, sdp);
 	meet("all");
 	meet("no more");
 }
