@@ -38,7 +38,9 @@ what it wrote all the time, no connection is left, the kernel's log is not
 longer.
 
 What is mutated, and how, depends on SEED and the number of the conversation; they
-go by IPv4 and IPv6 in turn.
+go by IPv4 and IPv6 in turn.  Every second one of the first two thirds has a field to
+say at one of its bounds, so that of many none is left to chance: where none is left out
+by 20,000 mutations, or the run fails.
 """
 import atexit
 import os
@@ -53,12 +55,15 @@ import peer as wire  # noqa: E402
 import sdp_decode as sdp  # noqa: E402
 import sockets  # noqa: E402
 from mutate_model import (  # noqa: E402
-    AT_ONCE, BASE, COUNTED, LOG_LINES, OTHER, PEER, READS, RKEY, STRETCH, THRESH, WRITES,
+    AT_ONCE, BASE, COUNTED, HOST, LOG_LINES, OTHER, PEER, READS, RKEY, STRETCH, THRESH, WRITES,
     Wrong, check)
+from mutate_kinds import bounds  # noqa: E402
 from mutate_talk import Talk  # noqa: E402
 from mutate_writing import Writing, writings  # noqa: E402
 from roce import FACTOR, LIMIT  # noqa: E402
 from sockets import pattern  # noqa: E402
+
+FULL = 20000            # mutations, by which every field must have been at its bounds
 
 # ---- recordings ----
 
@@ -157,6 +162,7 @@ class Run:
         self.record, self.scripts, self.recorded = False, [], ([], [])
         self.kinds, self.mutations, self.results, self.failed = {}, 0, 0, 0
         self.more = True
+        self.bounds, self.hit = [], set()       # of every field; those that were said
         self.counters = self.remote.counters()
         self.files = self.remote.files()
         self.rounds = self.remote.take()[2]
@@ -210,6 +216,24 @@ class Run:
         self.all_messages = [m for said in self.recorded[self.writes] for m in said]
         self.one_of_each = list({m[0]: m for m in self.all_messages}.values())
         self.talk = Writing if self.writes else Talk
+
+    def aim(self):
+        """Every field of every message of the recordings, at each of its bounds."""
+        one_of_each = {m[0]: m for said in self.recorded[False] for m in said}
+        hello = self.peers[0].hello(HOST[0]).pack()
+        ack = sdp.Message(sdp.HELLO_ACK).pack()
+        self.bounds = bounds([hello, ack], True) + bounds(one_of_each.values())
+
+    def tell_hits(self, full):
+        missed = [b for b in self.bounds if b not in self.hit]
+        print(f'# {len(self.hit)} of {len(self.bounds)} bounds of fields were said')
+        if full:
+            for mid, at, size, which in missed:
+                print(f'# never said: {which} in the {size} bytes at {at} of '
+                      f'{sdp.NAMES.get(mid, hex(mid))}')
+            self.results += 1
+            self.failed += bool(missed)
+            print(f'{"not " if missed else ""}ok {self.results} - mutate.every field at its bounds')
 
     # ---- counting ----
 
@@ -403,6 +427,7 @@ def main():
         run.stretch(name, record_writes(active))
     run.record = False
     run.scripts = [s for s in run.scripts if s]
+    run.aim()
     kinds = {0: 'refuses', READS: 'reads', WRITES: 'writes'}
     if only is not None:
         run.set_kind(int(only))
@@ -421,6 +446,7 @@ def main():
                 goal = min(run.mutations + STRETCH, end)
                 run.stretch(f'{name}, up to {goal}', mutated(goal))
         print('# ' + ', '.join(f'{k}: {v}' for k, v in sorted(run.kinds.items())))
+        run.tell_hits(count >= FULL and not run.failed)
     print(f'1..{run.results}')
     print(f'# Totals: pass:{run.results - run.failed} fail:{run.failed} skip:0')
     sys.exit(bool(run.failed))

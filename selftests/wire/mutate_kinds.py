@@ -48,6 +48,22 @@ def edge(r, raw, private=False):
     return put(raw, at, size, r.choice(EDGES + [now + 1, now - 1, now ^ 1 << 8 * size - 1] * 3))
 
 
+BOUNDS = {'0': lambda now, most: 0, '1': lambda now, most: 1,
+          'most - 1': lambda now, most: most - 1, 'most': lambda now, most: most, 'valid - 1': lambda now, most: now - 1,
+          'valid + 1': lambda now, most: now + 1}
+
+
+def bounds(messages, private=False):
+    """Every field of these at each of its bounds: (identifier, where, size, which)"""
+    return [(raw[0], at, size, which) for raw in messages for at, size in fields(raw, private)
+            for which in BOUNDS]
+
+
+def at_bound(raw, at, size, which):
+    now = int.from_bytes(raw[at:at + size], 'big')
+    return put(raw, at, size, BOUNDS[which](now, (1 << 8 * size) - 1))
+
+
 def cut(r, raw):
     return raw[:r.choice((r.randrange(len(raw)), r.randrange(min(len(raw), 40)),
                           len(raw) - 1))] if raw else raw

@@ -7,9 +7,9 @@ import peer as wire
 import roce
 import sdp_decode as sdp
 from mutate_model import (
-    BASE, BUFS, CONSUMER_DEFINED, HOST, LENT, MASK, PEER_PORT, RKEY, Memory, Model, check,
-    hello_ack_refused, hello_refused)
-from mutate_kinds import KINDS, MORE, ONE, edge, flip, put
+    BASE, BUFS, CONSUMER_DEFINED, HOST, LENT, MASK, PEER_PORT, READS, RKEY, Memory, Model,
+    check, hello_ack_refused, hello_refused)
+from mutate_kinds import KINDS, MORE, ONE, at_bound, edge, flip, put
 from parrot import GREETING, PORT
 
 
@@ -23,6 +23,7 @@ class Talk:
         self.model = Model(run.reads)
         self.echo, self.their_fin, self.their_abort = b'', False, False
         self.conn, self.over, self.told_heard = None, None, 0
+        self.aim = None         # at a bound: what is said before all else that is wrong
         self.port = 20000 + index % 40000
         # By IPv4 and IPv6 in turn.
         self.peer, self.host = run.peers[index & 1], HOST[index & 1]
@@ -99,10 +100,11 @@ class Talk:
     def bend_private(self, raw):
         size = len(raw)
         self.private = raw
-        if self.run.record or self.r.random() > 0.12:
+        aimed = self.aim and self.aim[0] == raw[0]
+        if not aimed and (self.run.record or self.aim or self.r.random() > 0.12):
             return raw
         self.mutations += 1
-        new = self.private = self.r.choice((
+        new = self.private = self.hit(raw) if aimed else self.r.choice((
             lambda: flip(self.r, raw, 36), lambda: flip(self.r, raw, size),
             lambda: edge(self.r, raw, True), lambda: edge(self.r, raw, True)))()
         self.say(f'private data {raw[:68].hex()} as {new[:68].hex()}')
@@ -176,6 +178,22 @@ class Talk:
         return True
 
     # ---- the messages ----
+
+    def take_aim(self):
+        """Every second one has a field to say at one of its bounds; those with one that
+        reads begin with the last."""
+        bounds = self.run.bounds
+        if not self.run.record and not self.index % 2:
+            n = self.index // 2
+            self.aim = bounds[(n if self.index < READS else READS // 2 - n) % len(bounds)]
+        return self.aim and self.aim[0]
+
+    def hit(self, raw):
+        mid, at, size, which = self.aim
+        self.run.hit.add(self.aim)
+        self.aim = None
+        self.say(f'{which} at {at} of {raw[:40].hex()}')
+        return at_bound(raw, at, size, which)
 
     def bend(self, script, at):
         """What is sent instead of script[at], and how many of the script that was."""
@@ -255,19 +273,26 @@ class Talk:
 
     def conversation(self):
         run, r = self.run, self.r
-        self.active = self.record[0] if self.record else r.random() < 0.75
+        aim = self.take_aim()
         if self.record:
-            script = self.record[1]
-        else:
+            self.active, script = self.record
+        elif aim in (None, sdp.HELLO, sdp.HELLO_ACK):
+            self.active = r.random() < 0.75 if aim is None else aim == sdp.HELLO
             script = r.choice(run.scripts)
+        else:
+            self.active = r.random() < 0.75
+            script = r.choice([s for s in run.scripts if any(m[0] == aim for m in s)])
         if not (yield from (self.call() if self.active else self.answer())):
             return
         # Some get far, and some are all wrong.
         at, rate = 0, r.choice((0.9, 0.5, 0.25))
         while at < len(script) and not self.over and not self.is_fin():
-            if run.record or r.random() > rate:
+            if run.record or self.aim or r.random() > rate:
                 out, used = [self.right(script[at])], 1
                 self.said += out
+                if self.aim and self.aim[0] == out[0][0]:
+                    out = [self.hit(out[0])]
+                    self.mutations += 1
             else:
                 out, used = self.bend(script, at)
             yield from self.step(out)
