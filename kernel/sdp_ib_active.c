@@ -150,7 +150,8 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 	}
 	err = sdp_ib_route_source(conn);
 	if (err) {
-		sdp_ib_refuse(ib, -err, SDP_REASON_NO_ROUTE);
+		sdp_ib_refuse(ib, -err, sdp_ib_short_of(err) ?
+			      SDP_REASON_LIMIT : SDP_REASON_NO_ROUTE);
 		return;
 	}
 	ib->resolver = rdma_create_id(conn->net, sdp_ib_resolver_event, ib,

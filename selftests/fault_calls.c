@@ -396,6 +396,100 @@ TEST_LIMIT(take_faults, ON_SDP, 240)
 	fault_sweep(&op, 8);
 }
 
+enum { MESSAGES = 8 };
+
+/* MESSAGES parts of so many bytes. */
+static void messages(struct mmsghdr *msgs, struct iovec *iov, char *at, size_t len)
+{
+	size_t part = len / MESSAGES;
+	int i;
+
+	memset(msgs, 0, MESSAGES * sizeof(*msgs));
+	for (i = 0; i < MESSAGES; i++) {
+		iov[i] = (struct iovec){ at + i * part, part };
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+}
+
+static int call_sendmmsg(struct step *st)
+{
+	struct mmsghdr msgs[MESSAGES];
+	struct iovec iov[MESSAGES];
+	int i, n;
+
+	messages(msgs, iov, fault_big, st->len);
+	n = sendmmsg(st->p.c, msgs, MESSAGES, MSG_NOSIGNAL);
+	/* One that went in part is the last. */
+	for (i = 0; i < n; i++) {
+		EQ(i * (st->len / MESSAGES), st->done);
+		st->done += msgs[i].msg_len;
+	}
+	return n < 0 ? -1 : 0;
+}
+
+TEST_LIMIT(sendmmsg_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"sendmmsg", before_send_64k, call_sendmmsg, after_send,
+		{ EFAULT },
+	};
+
+	fault_sweep(&op, 8);
+}
+
+/* All of it is there: the socket's error is for who finds nothing. */
+static void before_recvmmsg(struct step *st)
+{
+	sysctl("zcopy_thresh", 0);
+	pair_open(&st->p);
+	st->len = FAULT_SAID / 4;
+	memset(fault_room, 0, st->len);
+	EQ(st->len, send(st->p.c, fault_big, st->len, MSG_NOSIGNAL));
+	arrived(st->p.s, st->len);
+}
+
+static int call_recvmmsg(struct step *st)
+{
+	struct mmsghdr msgs[MESSAGES];
+	struct iovec iov[MESSAGES];
+	int i, n;
+
+	messages(msgs, iov, fault_room, st->len);
+	n = recvmmsg(st->p.s, msgs, MESSAGES, MSG_WAITALL, NULL);
+	/* One that got less than it has room for is not the last. */
+	for (i = 0; i < n; i++) {
+		memmove(fault_room + st->done, iov[i].iov_base, msgs[i].msg_len);
+		st->done += msgs[i].msg_len;
+	}
+	return n < 0 ? -1 : 0;
+}
+
+/* What a message behind the first met is the socket's error, and after the data. */
+static void after_recvmmsg(struct step *st, int ret)
+{
+	bool some = !ret && st->done < st->len;
+	int err;
+
+	while (st->done < st->len)
+		st->done += OK(recv(st->p.s, fault_room + st->done,
+				    st->len - st->done, 0));
+	err = get_int(st->p.s, SOL_SOCKET, SO_ERROR);
+	if (err)
+		EQ(some ? EFAULT : 0, err);
+	fault_has_said(st);
+}
+
+TEST_LIMIT(recvmmsg_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"recvmmsg", before_recvmmsg, call_recvmmsg, after_recvmmsg,
+		{ EFAULT },
+	};
+
+	fault_sweep(&op, 8);
+}
+
 /* ----------------------------------------------------------------- the others */
 
 static int call_poll(struct step *st)
@@ -535,4 +629,112 @@ TEST_LIMIT(diag_faults, BIT(DOOR1_V4), 60)
 	};
 
 	fault_sweep(&op, 1);
+}
+
+/* Of a socket that TCP has taken over. */
+static void before_fallen(struct step *st)
+{
+	sysctl("cache_timeout", 600000);
+	st->p.l = tcp_listener(&st->p.addr);
+	st->p.c = sock();
+	OK(connect_to(st->p.c, &st->p.addr));
+	EQ(-1, transport(st->p.c));
+	st->p.s = accept_any(st->p.l);
+}
+
+static int call_ip_info(struct step *st)
+{
+	bool v6 = variant->family == AF_INET6;
+	struct sdp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(st->p.c, v6 ? SOL_IPV6 : SOL_IP, IP_SDP_INFO, &info, &len))
+		return -1;
+	EQ(SDP_REASON_REFUSED, info.sdpi_reason);
+	return 0;
+}
+
+static void after_ip_info(struct step *st, int ret)
+{
+	fault_again(st, ret, call_ip_info);
+	fault_talk(st->p.c, st->p.s);
+}
+
+TEST_LIMIT(ip_info_faults, ON_DOOR3, 60)
+{
+	static const struct op op = {
+		"IP_SDP_INFO", before_fallen, call_ip_info, after_ip_info, { EFAULT },
+	};
+
+	fault_sweep(&op, 1);
+}
+
+/* @arg: one of /proc/net, read to its end into fault_room. */
+static int call_proc(struct step *st)
+{
+	ssize_t n;
+	int err;
+
+	st->done = 0;
+	st->fd = open(st->arg, O_RDONLY | O_CLOEXEC);
+	if (st->fd < 0)
+		return -1;
+	while ((n = read(st->fd, fault_room + st->done, FAULT_BIG - 1 - st->done)) > 0)
+		st->done += n;
+	err = errno;
+	close(st->fd);
+	st->fd = -1;
+	fault_room[st->done] = '\0';
+	errno = err;
+	return n < 0 ? -1 : 0;
+}
+
+static void before_counters(struct step *st)
+{
+	fault_before_talk(st);
+	st->arg = on_sdp() ? "/proc/net/sdpstat" : "/proc/net/snmp";
+}
+
+static void after_counters(struct step *st, int ret)
+{
+	fault_again(st, ret, call_proc);
+	CHECK(strstr(fault_room, on_sdp() ? "bytes_sent" : "Tcp:"));
+	fault_after_talk(st, ret);
+}
+
+/* Nothing of it is the module's own: anywhere in it, as for TCP. */
+TEST_LIMIT(counters_faults, BIT(TCP_V4) | BIT(DOOR1_V4) | BIT(DOOR3_V4), 60)
+{
+	static const struct op op = {
+		"/proc/net/sdpstat", before_counters, call_proc, after_counters,
+		{ ENOMEM, ENFILE, EFAULT },
+	};
+
+	fault_sweep_at(FAULT_ANYWHERE, &op, 4);
+}
+
+static void before_peers(struct step *st)
+{
+	before_fallen(st);
+	st->arg = "/proc/net/sdp_peers";
+}
+
+static void after_peers(struct step *st, int ret)
+{
+	char port[8];
+
+	fault_again(st, ret, call_proc);
+	snprintf(port, sizeof(port), " %5d ", addr_port(&st->p.addr));
+	CHECK(strstr(fault_room, port));
+	fault_after_talk(st, ret);
+}
+
+TEST_LIMIT(peers_faults, ON_DOOR3, 60)
+{
+	static const struct op op = {
+		"/proc/net/sdp_peers", before_peers, call_proc, after_peers,
+		{ ENOMEM, ENFILE, EFAULT },
+	};
+
+	fault_sweep_at(FAULT_ANYWHERE, &op, 4);
 }

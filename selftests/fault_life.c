@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Whole connections with one failing allocation anywhere, in workers and interrupts
- * too; then with many; and a device that comes or goes meanwhile.
+ * too, and such as fall back or probe; then with many; and a device that comes or
+ * goes meanwhile.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "fault.h"
@@ -182,6 +184,224 @@ TEST_LIMIT(life_one_slab, BIT(DOOR1_V4) | BIT(DOOR3_V4), 400)
 TEST_LIMIT(life_one_page, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 400)
 {
 	one_fault("fail_page_alloc", 4);
+}
+
+/* ------------------------------------------------- falling back, and probing */
+
+/*
+ * A connection that goes well, whatever fails: SDP_TRANSPORT_IB, or -1 if by TCP; then
+ * @reason is why, or -1 if that is not on record.
+ */
+static int goes(const union addr *a, int l, int *reason)
+{
+	int level = variant->family == AF_INET6 ? SOL_IPV6 : SOL_IP;
+	struct sdp_info info;
+	socklen_t len = sizeof(info);
+	int c, s, by;
+
+	/* TCP, when it takes over, may have no memory for itself. */
+	while ((c = door_socket(variant->door, variant->family, 0)) < 0 ||
+	       connect_to(c, a)) {
+		if (errno != ENOMEM && errno != ENOBUFS && errno != EADDRNOTAVAIL)
+			FAIL("%s: %s", c < 0 ? "socket" : "connect", ktap_errno(errno));
+		close(c);
+	}
+	set_limits(c);
+	by = transport(c);
+	*reason = -1;
+	if (!getsockopt(c, level, IP_SDP_INFO, &info, &len))
+		*reason = info.sdpi_reason;
+	else if (errno != ENOPROTOOPT)
+		FAIL("IP_SDP_INFO: %s", ktap_errno(errno));
+	s = accept_any(l);
+	set_limits(s);
+	fault_talk(c, s);
+	close(c);
+	close(s);
+	return by;
+}
+
+/* A port of which nothing is known. */
+static int listen_at_(int l, union addr *a, int port)
+{
+	here(a, port);
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, a));
+	OK(listen(l, 8));
+	return l;
+}
+
+#define listen_at(...) CALL(listen_at_(__VA_ARGS__))
+
+/* Those that fell back so far are on record no more. */
+static void forget_records(void)
+{
+	union addr a;
+	int l = tcp_listener(&a), reason;
+
+	sysctl("fallback_records", 0);
+	EQ(-1, goes(&a, l, &reason));
+	EQ(-1, reason);
+	sysctl("fallback_records", 1024);
+	close(l);
+}
+
+/* One fault, ever further into an attempt that is refused: TCP goes on, and well. */
+TEST_LIMIT(refused_faults, ON_DOOR3, 240)
+{
+	int k, hit, reason, struck = 0, missed = 0, count[SDP_REASON_COUNT] = { };
+	union addr a;
+	int l;
+
+	sysctl("cache_timeout", 600000);
+	fault_aim(FAULT_IN_MODULE);
+	for (k = 2; missed < 3 && k < 1000; k++) {
+		l = listen_at(tcp_sock(), &a, 20000 + k);
+		fault_strike_once("failslab", k);
+		EQ(-1, goes(&a, l, &reason));
+		hit = fault_struck_yet("failslab");
+		struck += hit;
+		missed = hit ? 0 : missed + 1;
+		if (!hit)
+			EQ(SDP_REASON_REFUSED, reason);
+		/* What is known of others is as it was, and who is older makes room. */
+		if (reason < 0)
+			FAIL("chance %d: nobody knows why", k);
+		count[reason]++;
+		while (!fault_struck_yet("failslab"))
+			goes(&a, l, &reason);
+		fault_quiet();
+		close(l);
+	}
+	fault_still_works();
+	ktap_note("%d faults: %d were refused, %d did not get so far, %d had asked before",
+		  struck, count[SDP_REASON_REFUSED], count[SDP_REASON_LIMIT],
+		  count[SDP_REASON_CACHED]);
+	if (struck < 10)
+		FAIL("expected at least 10 faults, got %d", struck);
+	EQ(k - 2, count[SDP_REASON_REFUSED] + count[SDP_REASON_LIMIT] +
+		  count[SDP_REASON_CACHED]);
+}
+
+/* What there is no memory for is not remembered, and that is all. */
+TEST_LIMIT(refused_unremembered, ON_DOOR3, 60)
+{
+	unsigned long long cached;
+	int l, reason;
+	union addr a;
+
+	sysctl("cache_timeout", 600000);
+	/* Why it was, for who asks. */
+	forget_records();
+	fault_aim_into("sdp_record_add");
+	fault_strike("failslab", "1", "100", "1");
+	l = listen_at(tcp_sock(), &a, 21000);
+	EQ(-1, goes(&a, l, &reason));
+	CHECK(fault_struck_yet("failslab"));
+	EQ(-1, reason);
+	fault_quiet();
+	close(l);
+	/* One that is older makes room. */
+	l = listen_at(tcp_sock(), &a, 21001);
+	EQ(-1, goes(&a, l, &reason));
+	EQ(SDP_REASON_REFUSED, reason);
+	fault_strike("failslab", "1", "100", "1");
+	EQ(-1, goes(&a, l, &reason));
+	CHECK(fault_struck_yet("failslab"));
+	EQ(SDP_REASON_CACHED, reason);
+	fault_quiet();
+	close(l);
+	/* That the next need not try. */
+	fault_aim_into("sdp_peers_learn");
+	fault_strike("failslab", "1", "100", "1");
+	l = listen_at(tcp_sock(), &a, 21002);
+	EQ(-1, goes(&a, l, &reason));
+	CHECK(fault_struck_yet("failslab"));
+	EQ(SDP_REASON_REFUSED, reason);
+	fault_quiet();
+	cached = counter("fallback_cached");
+	EQ(-1, goes(&a, l, &reason));
+	EQ(SDP_REASON_REFUSED, reason);
+	EQ(-1, goes(&a, l, &reason));
+	EQ(SDP_REASON_CACHED, reason);
+	EQ(cached + 1, counter("fallback_cached"));
+	close(l);
+	/* That it is being asked: it is asked once more. */
+	sysctl("learn", 1);
+	fault_aim_into("sdp_peers_probing");
+	fault_strike("failslab", "1", "100", "1");
+	l = listen_at(sock(), &a, 21003);
+	EQ(-1, goes(&a, l, &reason));
+	CHECK(fault_struck_yet("failslab"));
+	EQ(SDP_REASON_LEARNING, reason);
+	fault_quiet();
+	EVENTUALLY(SDP_TRANSPORT_IB, goes(&a, l, &reason));
+	close(l);
+}
+
+/* What is known of a port, at whatever address: a word of sdp_peers, or "nothing". */
+static const char *known_of(const union addr *a)
+{
+	static char line[256], known[16];
+	const char *found = "nothing";
+	int port, ifindex;
+	FILE *f = fopen("/proc/net/sdp_peers", "re");
+
+	if (!f)
+		FAIL("/proc/net/sdp_peers: %s", ktap_errno(errno));
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*s %d %d %15s", &port, &ifindex, known) == 3 &&
+		    port == addr_port(a)) {
+			found = known;
+			break;
+		}
+	fclose(f);
+	return found;
+}
+
+/*
+ * net.sdp.learn, and one fault ever further into the probe of a server that takes SDP:
+ * the connection goes by TCP and well, and the next ones find it out.
+ */
+TEST_LIMIT(probe_faults, ON_DOOR3, 240)
+{
+	int port = variant->family == AF_INET6 ? 23000 : 22000;
+	int k, by, hit, reason, struck = 0, missed = 0, undecided = 0;
+	const char *known;
+	union addr a;
+	int l;
+
+	sysctl("learn", 1);
+	fault_aim(FAULT_IN_MODULE);
+	for (k = 2; missed < 3 && k < 1000; k++) {
+		/* For good; what failed is held against it for a moment only. */
+		sysctl("cache_timeout", 600000);
+		l = listen_at(sock(), &a, port + k);
+		fault_strike_once("failslab", k);
+		by = goes(&a, l, &reason);
+		EVENTUALLY(true, strcmp("asked", known_of(&a)) != 0);
+		known = known_of(&a);
+		hit = fault_struck_yet("failslab");
+		struck += hit;
+		missed = hit ? 0 : missed + 1;
+		undecided += hit && strcmp("sdp", known);
+		if (!hit) {
+			EQ(-1, by);	/* the first attempt, and no second */
+			CHECK(!strcmp("sdp", known));
+		}
+		while (!fault_struck_yet("failslab"))
+			goes(&a, l, &reason);
+		fault_quiet();
+		sysctl("cache_timeout", 100);
+		EVENTUALLY(SDP_TRANSPORT_IB, goes(&a, l, &reason));
+		close(l);
+	}
+	sysctl("learn", 0);
+	fault_still_works();
+	ktap_note("%d faults, %d probes without a result", struck, undecided);
+	if (struck < 10)
+		FAIL("expected at least 10 faults, got %d", struck);
+	CHECK(undecided > 0 && undecided < struck);
 }
 
 /* Many faults at any time, for a while. */

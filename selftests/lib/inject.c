@@ -41,32 +41,43 @@ long long fault_knob(const char *kind, const char *name)
 	return atoll(text);
 }
 
-void fault_spare(const char *function)
+/* Where a function of the kernel or the module begins, and the next one; 0: nowhere. */
+static unsigned long function_text(const char *function, unsigned long *end)
 {
 	unsigned long addr, from = 0, to = ~0ul;
-	char line[256], name[128], text[32];
-	unsigned int i;
+	char line[256], name[128];
 	FILE *f;
 
 	f = fopen("/proc/kallsyms", "re");
-	while (f && function && fgets(line, sizeof(line), f))
+	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%lx %*c %127s", &addr, name) == 2 &&
 		    !strcmp(name, function))
 			from = addr;
 	if (f)
 		rewind(f);
-	/* Up to where the next one begins. */
 	while (f && from && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%lx", &addr) == 1 && addr > from && addr < to)
 			to = addr;
 	if (f)
 		fclose(f);
-	if (function && !from)
+	if (!from)
 		FAIL("no %s() in /proc/kallsyms", function);
+	*end = to;
+	return from;
+}
+
+void fault_spare(const char *function)
+{
+	unsigned long from = 0, to = 0;
+	char text[32];
+	unsigned int i;
+
+	if (function)
+		from = function_text(function, &to);
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		snprintf(text, sizeof(text), "%#lx", from);
 		OK(knob(kinds[i], "reject-start", text));
-		snprintf(text, sizeof(text), "%#lx", from ? to : 0);
+		snprintf(text, sizeof(text), "%#lx", to);
 		OK(knob(kinds[i], "reject-end", text));
 	}
 }
@@ -113,11 +124,32 @@ int fault_quiet(void)
 	return err;
 }
 
+static void aim(const char *from, const char *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		OK(knob(kinds[i], "stacktrace-depth", "32"));
+		OK(knob(kinds[i], "require-start", from));
+		OK(knob(kinds[i], "require-end", to));
+	}
+}
+
+void fault_aim_into(const char *function)
+{
+	unsigned long start, end;
+	char from[32], to[32];
+
+	start = function_text(function, &end);
+	snprintf(from, sizeof(from), "%#lx", start);
+	snprintf(to, sizeof(to), "%#lx", end);
+	aim(from, to);
+}
+
 void fault_aim(enum fault_aim at)
 {
 	unsigned long start = 0, end = 0;
 	char from[32] = "0", to[32] = "0xffffffffffffffff";
-	unsigned int i;
 
 	if (at == FAULT_NEW_MODULE)
 		/* User-Mode Linux: modules lie above the guest's memory, and all
@@ -130,11 +162,7 @@ void fault_aim(enum fault_aim at)
 		snprintf(from, sizeof(from), "%#lx", start);
 		snprintf(to, sizeof(to), "%#lx", end);
 	}
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		OK(knob(kinds[i], "stacktrace-depth", "32"));
-		OK(knob(kinds[i], "require-start", from));
-		OK(knob(kinds[i], "require-end", to));
-	}
+	aim(from, to);
 }
 
 static int nth_fd = -1;
