@@ -18,12 +18,18 @@ iperf_bytes() {
 # the client says so, with TCP too: what it counts is less than was sent, by up to
 # ten MiB of each stream (tcp_rmem and tcp_wmem).
 iperf() {
-	local least=$(($1 << 20)) got
+	iperf_served "" 5201 "$@"
+}
 
-	shift
-	server iperf3 -s -1
-	listening 5201
-	client 120 iperf3 -c h2 --json "$@" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+# iperf_served SERVER-OPTIONS PORT LEAST OPTION...: the same
+iperf_served() {
+	local port=$2 least=$(($3 << 20)) got
+
+	# shellcheck disable=SC2086 # options are words
+	server iperf3 -s -1 $1
+	shift 3
+	listening "$port"
+	client 120 iperf3 -c h2 -p "$port" --json "$@" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
 	got=$(iperf_bytes "$dir/iperf")
 	echo "# iperf3: $got bytes received"
 	[ "$got" -gt $least ] || why "$got bytes received, expected more than $least"
@@ -39,7 +45,7 @@ iperf_file() {
 
 # Datagrams beside a control connection: only that one can be SDP's.
 iperf_udp() {
-	server iperf3 -s -1
+	server iperf3 -s -1 -V
 	listening 5201
 	client 120 iperf3 -c h2 -u -b 20M -n 2M --json "$@" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
 	[ "$(python3 -c "import json; print(json.load(open('$dir/iperf'))['end']['sum']['bytes'])")" -gt 1000000 ]
@@ -53,11 +59,89 @@ iperf_login() {
 	cp "$dir/private" "$SDP_SHARE/case.private"
 	printf 'user,%s\n' "$(printf '{user}word' | sha256sum | cut -d' ' -f1)" >"$SDP_SHARE/case.users"
 	server iperf3 -s -1 --rsa-private-key-path "$SDP_SHARE/case.private" \
-		--authorized-users-path "$SDP_SHARE/case.users"
+		--authorized-users-path "$SDP_SHARE/case.users" --time-skew-threshold 60
 	listening 5201
 	IPERF3_PASSWORD=word client 60 iperf3 -c h2 -n 4M --json --username user \
 		--rsa-public-key-path "$dir/public" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
 	carried "$(iperf_bytes "$dir/iperf")"
+}
+
+# What is said to people, and to a file: OPTION...
+iperf_said() {
+	server iperf3 -s -1 "$@"
+	listening 5201
+	client 120 iperf3 -c h2 -n 32M "$@" >"$dir/iperf" 2>&1 || { cat "$dir/iperf"; why "iperf3 failed"; }
+	grep -q ' receiver$' "$dir/iperf"
+	stop
+	grep -q ' receiver$' "$dir/out.0"
+	carried $((16 << 20))
+}
+
+iperf_logfile() {
+	server iperf3 -s -1 --logfile "$there/case.said"
+	listening 5201
+	client 120 iperf3 -c h2 -n 32M --logfile "$dir/case.said" || why "iperf3 failed"
+	grep -q ' receiver$' "$dir/case.said"
+	on h2 grep -q ' receiver$' "$there/case.said"
+	carried $((16 << 20))
+}
+
+iperf_daemon() {
+	# shellcheck disable=SC2086 # a launcher with its option, or nothing
+	on h2 $serve iperf3 -s -1 -D -I "$there/case.pid"
+	until_true on h2 sh -c "ss -Hltn 'sport = :5201' | grep -q ."
+	on h2 sh -c "grep -q iperf3 /proc/\$(tr -d '\\0' <'$there/case.pid')/comm"
+	client 120 iperf3 -c h2 -n 32M --json -I "$dir/case.pid" >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+	carried "$(iperf_bytes "$dir/iperf")"
+	until_true on h2 sh -c "! pgrep -x iperf3"
+}
+
+# A server that nobody asks begins anew, and then is asked.
+iperf_idle() {
+	server iperf3 -s --idle-timeout 1 --forceflush -d
+	until_true grep -q 'Server restart .* in idle state' "$dir/out.0"
+	until client 120 iperf3 -c h2 -n 32M --json >"$dir/iperf"; do
+		# It was between two.
+		grep -q 'Connection refused' "$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+	done
+	carried "$(iperf_bytes "$dir/iperf")"
+}
+
+# More than the server allows is ended by it.
+iperf_limited() {
+	server iperf3 -s -1 --server-bitrate-limit 1M/1
+	listening 5201
+	! client 120 iperf3 -c h2 -t 30 -b 100M >"$dir/iperf" 2>&1 || why "it was not ended"
+	until_true grep -q 'larger than server limit' "$dir/out.0"
+	carried 1
+}
+
+# What it receives goes to the server's file, and what it sends comes from there.
+iperf_server_file() {
+	random file 16
+	server iperf3 -s -1 -F "$there/case.file"
+	listening 5201
+	client 120 iperf3 -c h2 -n 16M --json >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+	[ "$(on h2 stat -c %s "$there/case.file")" -gt $((4 << 20)) ]
+	carried "$(iperf_bytes "$dir/iperf")"
+	stop
+	iperf_served "-F $SDP_SHARE/file" 5201 4 -R
+}
+
+# iperf_rate OPTION: at 4 Mbit/s, 1 MB in two seconds.  --fq-rate is SO_MAX_PACING_RATE,
+# which SDP takes and does nothing about.
+iperf_rate() {
+	server iperf3 -s -1
+	listening 5201
+	client 120 iperf3 -c h2 --json -t 2 -l 16K "$1" 4M >"$dir/iperf" || { cat "$dir/iperf"; why "iperf3 failed"; }
+	got=$(iperf_bytes "$dir/iperf")
+	echo "# $1 4M for 2 s: $got bytes"
+	if [ "$manner $1" = "sdp --fq-rate" ]; then
+		[ "$got" -gt 4000000 ] || why "it has an effect: README says that it has none"
+	else
+		[ "$got" -lt 2000000 ] || why "it has no effect"
+	fi
+	carried "$got"
 }
 
 iperf_options() {
@@ -90,6 +174,11 @@ iperf_options() {
 		1 -n 16M --connect-timeout 5000
 		1 -n 16M -R --rcv-timeout 20000
 		1 -n 16M --snd-timeout 20000
+		16 -n 32M --bind-dev eth0
+		16 -n 32M --dscp af21
+		16 -n 32M --cport 6002 -A 0,0
+		0 -t 1 -b 80M/4
+		0 -t 1 -b 80M --pacing-timer 5000
 		16 -n 128M -P 8 --bidir -Z -N
 		16 -n 384M -P 32
 	END
@@ -125,4 +214,18 @@ more in_manners iperf3.file iperf_file
 more in_manners iperf3.file_zerocopy iperf_file -Z
 more in_manners iperf3.login iperf_login
 more in_manners iperf3.udp iperf_udp
+more in_manners iperf3.udp_64bit iperf_udp --udp-counters-64bit --dont-fragment
+more in_manners iperf3.rate iperf_rate -b
+more in_manners iperf3.fq_rate iperf_rate --fq-rate
+more in_manners iperf3.server_bound iperf_served "-B 10.9.0.2 -A 0" 5201 16 -n 32M -4
+more in_manners iperf3.server_device iperf_served "--bind-dev eth0" 5201 16 -n 32M
+more in_manners iperf3.port iperf_served "-p 5202" 5202 16 -n 32M
+more in_manners iperf3.server_file iperf_server_file
+more in_manners iperf3.daemon iperf_daemon
+more in_manners iperf3.idle iperf_idle
+more in_manners iperf3.limited iperf_limited
+more in_manners iperf3.said iperf_said -V -f m -i 0.1 --forceflush
+more in_manners iperf3.timestamps iperf_said --timestamps
+more in_manners iperf3.debug iperf_said -d
+more in_manners iperf3.logfile iperf_logfile
 more iperf_options
