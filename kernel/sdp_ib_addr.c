@@ -3,16 +3,24 @@
  * Addresses of the transport over verbs: TCP's, the Hello's and the path's.
  *
  * A connection keeps IPv4 addresses v4-mapped; rdma_cm wants sockaddrs, the
- * Hello has its own form, and on RoCE the path's GIDs are the v4-mapped form
- * again.  The source address and the check of a peer's claim ask the routing
- * tables, as TCP does.
+ * Hello has its own form, and on RoCE a GID is the v4-mapped form again.  The
+ * source address asks the routing tables, as TCP does.
+ *
+ * The peer wrote the Hello, and the path in the REQ as well: that the one names
+ * the other's addresses proves nothing.  What it has not written are the GID and
+ * net device that its packet came to, and on RoCE the hardware address to which
+ * ib_cm has resolved the packet's source.
  */
+#include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
+#include <net/ip_fib.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/neighbour.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
+#include <rdma/ib_addr.h>
 #include <rdma/ib_cm.h>
 #include <linux/sdp.h>
 #include "sdp_conn.h"
@@ -121,6 +129,28 @@ struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
 					(struct sockaddr *)&addr);
 }
 
+/* An address that a host can have for itself, and others can send to. */
+static bool sdp_ib_is_host(const struct in6_addr *ip)
+{
+	__be32 v4 = ip->s6_addr32[3];
+
+	if (ipv6_addr_v4mapped(ip))
+		return !ipv4_is_loopback(v4) && !ipv4_is_zeronet(v4) &&
+		       !ipv4_is_multicast(v4) && !ipv4_is_lbcast(v4);
+	return ipv6_addr_type(ip) & IPV6_ADDR_UNICAST &&
+	       !ipv6_addr_loopback(ip);
+}
+
+static bool sdp_ib_is_local(struct net_device *ndev, const struct in6_addr *ip)
+{
+	struct net *net = dev_net(ndev);
+
+	if (ipv6_addr_v4mapped(ip))
+		return inet_addr_type_dev_table(net, ndev, ip->s6_addr32[3]) ==
+		       RTN_LOCAL;
+	return ipv6_chk_addr(net, ip, NULL, 0);
+}
+
 /* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4). */
 static bool sdp_ib_route_matches(struct net_device *ndev,
 				 const struct in6_addr *local,
@@ -164,6 +194,105 @@ static bool sdp_ib_route_matches(struct net_device *ndev,
 	return match;
 }
 
+/* Who answers to @mac is the next hop on the way to @ip. */
+static bool sdp_ib_leads_to(struct dst_entry *dst, const void *ip,
+			    const u8 *mac)
+{
+	struct neighbour *neigh = dst_neigh_lookup(dst, ip);
+	char addr[MAX_ADDR_LEN];
+	bool match;
+
+	if (!neigh)
+		return false;
+	neigh_ha_snapshot(addr, neigh, dst->dev);
+	match = READ_ONCE(neigh->nud_state) & NUD_VALID &&
+		ether_addr_equal_unaligned((u8 *)addr, mac);
+	neigh_release(neigh);
+	return match;
+}
+
+static bool sdp_ib_is_behind4(struct net_device *ndev, __be32 local,
+			      __be32 remote, const u8 *mac)
+{
+	struct flowi4 fl4 = {
+		.flowi4_oif = ndev->ifindex,
+		.daddr = remote,
+		.saddr = local,
+	};
+	struct net *net = dev_net(ndev);
+	struct flowi4 asked = fl4;
+	struct fib_result res;
+	struct rtable *rt;
+	bool match;
+
+	/* With a device given, ip_route_output_key() finds a way to everywhere. */
+	rcu_read_lock();
+	match = !fib_lookup(net, &asked, &res, 0) && res.type == RTN_UNICAST &&
+		FIB_RES_DEV(res) == ndev;
+	rcu_read_unlock();
+	if (!match)
+		return false;
+	rt = ip_route_output_key(net, &fl4);
+	if (IS_ERR(rt))
+		return false;
+	match = sdp_ib_leads_to(&rt->dst, &remote, mac);
+	ip_rt_put(rt);
+	return match;
+}
+
+static bool sdp_ib_is_behind6(struct net_device *ndev,
+			      const struct in6_addr *local,
+			      const struct in6_addr *remote, const u8 *mac)
+{
+	struct flowi6 fl6 = {
+		.flowi6_oif = ndev->ifindex,
+		.daddr = *remote,
+		.saddr = *local,
+	};
+	struct dst_entry *dst;
+	bool match;
+
+	dst = ip6_dst_lookup_flow(dev_net(ndev), NULL, &fl6, NULL);
+	if (IS_ERR(dst))
+		return false;
+	match = dst->dev == ndev &&
+		!(((struct rt6_info *)dst)->rt6i_flags &
+		  (RTF_LOCAL | RTF_ANYCAST | RTF_REJECT)) &&
+		sdp_ib_leads_to(dst, remote, mac);
+	dst_release(dst);
+	return match;
+}
+
+/*
+ * RoCE: ib_cm has found the neighbour of the address that the packet came from
+ * to answer it; so if @remote is that address, it has the same neighbour, and
+ * the neighbour is known.
+ */
+static bool sdp_ib_came_from(const struct ib_cm_req_event_param *req,
+			     struct net_device *ndev,
+			     const struct in6_addr *local,
+			     const struct in6_addr *remote)
+{
+	const u8 *mac = sa_path_get_dmac(req->primary_path);
+	u8 by_address[ETH_ALEN];
+
+	if (!mac)
+		return false;
+	/* From this host itself: ib_cm answers to the device it came to. */
+	if (sdp_ib_is_local(ndev, remote))
+		return ether_addr_equal(mac, ndev->dev_addr);
+	/* RoCE v1 does not ask the neighbours for these. */
+	if (req->ppath_sgid_attr->gid_type == IB_GID_TYPE_ROCE &&
+	    ipv6_addr_type(remote) & IPV6_ADDR_LINKLOCAL) {
+		rdma_get_ll_mac((struct in6_addr *)remote, by_address);
+		return ether_addr_equal(mac, by_address);
+	}
+	if (ipv6_addr_v4mapped(remote))
+		return sdp_ib_is_behind4(ndev, local->s6_addr32[3],
+					 remote->s6_addr32[3], mac);
+	return sdp_ib_is_behind6(ndev, local, remote, mac);
+}
+
 bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
 			 struct ib_device *device, struct net_device *ndev,
 			 const struct in6_addr *local,
@@ -171,8 +300,14 @@ bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
 {
 	const struct sa_path_rec *path = req->primary_path;
 
+	if (!sdp_ib_is_host(local) || !sdp_ib_is_host(remote) ||
+	    ipv6_addr_v4mapped(local) != ipv6_addr_v4mapped(remote))
+		return false;
 	if (!rdma_protocol_roce(device, req->port))
 		return sdp_ib_route_matches(ndev, local, remote);
-	return !memcmp(&path->sgid, local, sizeof(*local)) &&
-	       !memcmp(&path->dgid, remote, sizeof(*remote));
+	/* The connection's packets go where the path says. */
+	return !memcmp(&req->ppath_sgid_attr->gid, local, sizeof(*local)) &&
+	       !memcmp(&path->sgid, local, sizeof(*local)) &&
+	       !memcmp(&path->dgid, remote, sizeof(*remote)) &&
+	       sdp_ib_came_from(req, ndev, local, remote);
 }

@@ -37,14 +37,15 @@ class Peer:
                'src': sdp.address_to_hello(self.address), 'dst': sdp.address_to_hello(host)}
         return sdp.Message(sdp.HELLO, **{'bufs': 32, **ext, **field})
 
-    def request(self, host, port, hello=None, mtu=4096, repeat=True, **req):
-        """Send a REQ; the connection's fate is still open."""
+    def request(self, host, port, hello=None, mtu=4096, repeat=True, path=None, **req):
+        """Send a REQ; the connection's fate is still open.  @path: the addresses in the
+        REQ's body, if not those between which it goes."""
         conn = Conn(self, host, mtu)
         conn.hello = hello or self.hello(host)
         conn.bufs = conn.hello.bufs
         self.port.send_mad(host, sdp.REQ, roce.req(
-            conn.id, conn.qp.qpn, conn.qp.expect_psn, self.address, host, SERVICE + port,
-            conn.hello.pack(), mtu, **req), repeat=repeat)
+            conn.id, conn.qp.qpn, conn.qp.expect_psn, *(path or (self.address, host)),
+            SERVICE + port, conn.hello.pack(), mtu, **req), repeat=repeat)
         return conn
 
     def connect(self, host, port, hello=None, **req):

@@ -88,11 +88,11 @@ class Agent:
         p.register(self.sockets[n], events)
         return bool(p.poll(0))
 
-    def listen(self, port, v6=False, backlog=8):
+    def listen(self, port, v6=False, backlog=8, address=None):
         s = new(v6)
         if v6:
             s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        s.bind(('::' if v6 else '', port))
+        s.bind((address or ('::' if v6 else ''), port))
         s.listen(backlog)
         return self._keep(s)
 

@@ -431,6 +431,7 @@ def user_timeout(t, silent):
 
 
 import hellos  # noqa: E402,F401  their cases come behind these
+import forged  # noqa: E402,F401
 import messages  # noqa: E402,F401
 import bounds  # noqa: E402,F401
 import credits  # noqa: E402,F401
