@@ -151,6 +151,22 @@ static bool sdp_ib_is_local(struct net_device *ndev, const struct in6_addr *ip)
 	return ipv6_chk_addr(net, ip, NULL, 0);
 }
 
+/* InfiniBand: is the path's other end this port?  Then it is this host. */
+static bool sdp_ib_is_own_port(const struct ib_cm_req_event_param *req,
+			       struct ib_device *device)
+{
+	const struct ib_gid_attr *attr;
+	struct ib_port_attr port;
+
+	attr = rdma_find_gid_by_port(device, &req->primary_path->dgid,
+				     IB_GID_TYPE_IB, req->port, NULL);
+	if (IS_ERR(attr))
+		return false;
+	rdma_put_gid_attr(attr);
+	return !ib_query_port(device, req->port, &port) &&
+	       be32_to_cpu(sa_path_get_dlid(req->primary_path)) == port.lid;
+}
+
 /* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4). */
 static bool sdp_ib_route_matches(struct net_device *ndev,
 				 const struct in6_addr *local,
@@ -172,7 +188,7 @@ static bool sdp_ib_route_matches(struct net_device *ndev,
 		rt = ip_route_output_flow(net, &fl4, NULL);
 		if (IS_ERR(rt))
 			return false;
-		match = rt->dst.dev == ndev || rt->rt_type == RTN_LOCAL;
+		match = rt->dst.dev == ndev && rt->rt_type == RTN_UNICAST;
 		ip_rt_put(rt);
 	} else {
 		struct flowi6 fl6 = {
@@ -187,8 +203,9 @@ static bool sdp_ib_route_matches(struct net_device *ndev,
 		dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
 		if (IS_ERR(dst))
 			return false;
-		match = dst->dev == ndev ||
-			((struct rt6_info *)dst)->rt6i_flags & RTF_LOCAL;
+		match = dst->dev == ndev &&
+			!(((struct rt6_info *)dst)->rt6i_flags &
+			  (RTF_LOCAL | RTF_ANYCAST | RTF_REJECT));
 		dst_release(dst);
 	}
 	return match;
@@ -304,7 +321,10 @@ bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
 	    ipv6_addr_v4mapped(local) != ipv6_addr_v4mapped(remote))
 		return false;
 	if (!rdma_protocol_roce(device, req->port))
-		return sdp_ib_route_matches(ndev, local, remote);
+		return sdp_ib_is_local(ndev, remote) ?
+		       sdp_ib_is_local(ndev, local) &&
+		       sdp_ib_is_own_port(req, device) :
+		       sdp_ib_route_matches(ndev, local, remote);
 	/* The connection's packets go where the path says. */
 	return !memcmp(&req->ppath_sgid_attr->gid, local, sizeof(*local)) &&
 	       !memcmp(&path->sgid, local, sizeof(*local)) &&
