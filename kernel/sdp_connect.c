@@ -51,11 +51,8 @@ static void sdp_connect_undo_names(struct sock *sk)
 	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK)
 		return;
 	inet->inet_saddr = 0;
-	inet->inet_rcv_saddr = 0;
-	if (sk->sk_family == AF_INET6) {
+	if (sk->sk_family == AF_INET6)
 		memset(&inet6_sk(sk)->saddr, 0, sizeof(inet6_sk(sk)->saddr));
-		memset(&sk->sk_v6_rcv_saddr, 0, sizeof(sk->sk_v6_rcv_saddr));
-	}
 }
 
 /* What a failed attempt leaves.  The mode comes after it, and tcp_poll(), which

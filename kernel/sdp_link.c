@@ -131,14 +131,16 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
 		v4_local = conn->local.ip.s6_addr32[3];
 		v4_remote = conn->remote.ip.s6_addr32[3];
 	}
+	/* Not the address to receive for: with a port, the sock is filed under
+	 * that among the bound ones, and found there when the port is put.
+	 * getsockname() takes these where that is the wildcard.
+	 */
 	inet->inet_saddr = v4_local;
-	inet->inet_rcv_saddr = v4_local;
 	inet->inet_daddr = v4_remote;
 	inet->inet_sport = conn->local.port;
 	inet->inet_dport = conn->remote.port;
 	if (sk->sk_family == AF_INET6) {
 		inet6_sk(sk)->saddr = conn->local.ip;
-		sk->sk_v6_rcv_saddr = conn->local.ip;
 		sk->sk_v6_daddr = conn->remote.ip;
 	}
 }
