@@ -21,6 +21,7 @@
  * connect() then reports the error and makes the socket fresh again.
  */
 #include <linux/bpf-cgroup.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <net/inet_common.h>
 #include <net/ipv6.h>
@@ -527,6 +528,11 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 	return -EINPROGRESS;
 }
 
+static bool family_addr = true;
+module_param(family_addr, bool, 0644);
+MODULE_PARM_DESC(family_addr,
+		 "0: family 27 in an address is EAFNOSUPPORT, as security modules do not know it (default 1)");
+
 int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 			   int len, bool binding)
 {
@@ -535,10 +541,11 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 
 	if (len < (int)sizeof(sin6->sin6_family))
 		return len;
-	if (sin6->sin6_family == AF_INET_SDP)
+	if (!ssk || !ssk->historic)
+		return len;
+	if (sin6->sin6_family == AF_INET_SDP && READ_ONCE(family_addr))
 		sin6->sin6_family = AF_INET;
-	if (!ssk || !ssk->historic || sin6->sin6_family != AF_INET6 ||
-	    len < SIN6_LEN_RFC2133)
+	if (sin6->sin6_family != AF_INET6 || len < SIN6_LEN_RFC2133)
 		return len;
 	if (ipv6_addr_v4mapped(&sin6->sin6_addr))
 		sin.sin_addr.s_addr = sin6->sin6_addr.s6_addr32[3];

@@ -10,7 +10,7 @@
 /**
  * sdp_connect() - proto_ops.connect
  * @sock: the socket
- * @uaddr: where to; family 27 is taken for AF_INET
+ * @uaddr: where to; see sdp_connect_plain_addr()
  * @addr_len: its size in bytes
  * @flags: file flags
  *
@@ -27,9 +27,11 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
  * @len: its size in bytes
  * @binding: for bind()
  *
- * Family 27 becomes AF_INET.  On a socket of family 27, which has one name for
- * both kinds of address, v4-mapped addresses become IPv4 ones, and so does
- * "::" when binding (qperf's server binds so).
+ * On a socket of family 27, which has one name for both kinds of address,
+ * family 27 becomes AF_INET, v4-mapped addresses become IPv4 ones, and so does
+ * "::" when binding (qperf's server binds so).  Elsewhere 27 stays, and TCP
+ * refuses it: security modules that judge by the family (Landlock, Smack) have
+ * seen the address as it was, and know nothing of 27.
  *
  * Context: process.
  * Return: the size in bytes of what @uaddr is now.

@@ -9,7 +9,10 @@
  *
  *   socket(AF_INET_SDP, SOCK_STREAM, 0 or IPPROTO_TCP)
  *	The historic family number.  Addresses are struct sockaddr_in; 27 is
- *	accepted in sin_family and never returned.
+ *	accepted in sin_family and never returned.  Security modules do not
+ *	know it there: Landlock's rules for ports are not asked about such an
+ *	address.  Module parameter family_addr=0 refuses it (EAFNOSUPPORT), as
+ *	the other two ways always do.
  *   socket(AF_INET or AF_INET6, SOCK_STREAM, IPPROTO_SDP)
  *	For programs inside filters that allow only AF_INET and AF_INET6.
  *   setsockopt(fd, SOL_TCP, TCP_ULP, "sdp", 3)
