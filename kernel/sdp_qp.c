@@ -29,6 +29,7 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 			.max_recv_sge	= 1,
 		},
 	};
+	struct ib_qp *ib;
 	int err;
 
 	kref_get(&dev->ref);
@@ -49,12 +50,12 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 	}
 	attr.recv_cq = qp->recv_cq->cq;
 	attr.send_cq = qp->send_cq->cq;
-	qp->qp = ib_create_qp(dev->pd, &attr);
-	if (IS_ERR(qp->qp)) {
-		err = PTR_ERR(qp->qp);
-		qp->qp = NULL;
+	ib = ib_create_qp(dev->pd, &attr);
+	if (IS_ERR(ib)) {
+		err = PTR_ERR(ib);
 		goto fail;
 	}
+	qp->qp = ib;	/* tools may look at any time: never an error */
 	return 0;
 fail:
 	sdp_qp_destroy(qp);
