@@ -238,17 +238,7 @@ static bool sdp_connect_wants_tcp(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->repair || tp->fastopen_connect)
-		return true;
-#ifdef CONFIG_TCP_AO
-	if (rcu_access_pointer(tp->ao_info))
-		return true;
-#endif
-#ifdef CONFIG_TCP_MD5SIG
-	if (rcu_access_pointer(tp->md5sig_info))
-		return true;
-#endif
-	return false;
+	return tp->repair || tp->fastopen_connect || sdp_ulp_has_keys(sk);
 }
 
 /* Is it an address that SDP can try at all?  TCP finds the error if not. */

@@ -120,7 +120,8 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 					   &remote->ip, remote->port,
 					   &local->ip, ntohs(local->port),
 					   ifindex, 0);
-	if (sk && sk->sk_state == TCP_LISTEN) {
+	/* Who wants segments signed has no use for a client that cannot. */
+	if (sk && sk->sk_state == TCP_LISTEN && !sdp_ulp_has_keys(sk)) {
 		ssk = sdp_ulp_get(sk);
 		*uid = sk_uid(sk);
 	}

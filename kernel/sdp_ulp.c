@@ -204,6 +204,19 @@ bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk)
 	return ssk->by_ulp || READ_ONCE(sdp_net(sock_net(sk))->fallback);
 }
 
+bool sdp_ulp_has_keys(const struct sock *sk)
+{
+#ifdef CONFIG_TCP_AO
+	if (rcu_access_pointer(tcp_sk(sk)->ao_info))
+		return true;
+#endif
+#ifdef CONFIG_TCP_MD5SIG
+	if (rcu_access_pointer(tcp_sk(sk)->md5sig_info))
+		return true;
+#endif
+	return false;
+}
+
 void sdp_ulp_queue_decide(struct sdp_sk *ssk)
 {
 	lockdep_assert_held(&ssk->lock);

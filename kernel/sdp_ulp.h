@@ -177,6 +177,17 @@ struct sock *sdp_ulp_steal(struct net *net, int family, int kern);
 bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk);
 
 /**
+ * sdp_ulp_has_keys() - does it sign its segments, and want others signed?
+ * @sk: the socket
+ *
+ * SDP has nothing like TCP_MD5SIG or TCP-AO.
+ *
+ * Context: any; of a socket that is not locked, under RCU.
+ * Return: true if it has keys for that.
+ */
+bool sdp_ulp_has_keys(const struct sock *sk);
+
+/**
  * sdp_ulp_init() - take TCP's operations, derive ours
  * @fill: puts our operations into a copy of TCP's
  * @decide: the worker of a connect() whose outcome is known
