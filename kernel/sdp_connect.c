@@ -114,13 +114,20 @@ static void sdp_connect_learn(const struct sdp_conn *conn, u8 reason)
 	sdp_peers_learn(conn->sn, &key, reason);
 }
 
+/* Its own way to the destination is not everybody's. */
+static bool sdp_connect_is_special(const struct sock *sk)
+{
+	return sk->sk_userlocks & SOCK_BINDADDR_LOCK ||
+	       READ_ONCE(sk->sk_mark);
+}
+
 static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 			       struct sdp_sk *ssk, int err, u8 reason)
 {
 	bool tcp = sdp_ulp_may_fall_back(sk, ssk);
 
 	ssk->reason = reason;
-	if (ssk->conn)
+	if (ssk->conn && !sdp_connect_is_special(sk))
 		sdp_connect_learn(ssk->conn, reason);
 	/* Not an attempt, if nothing was tried. */
 	if (reason != SDP_REASON_CACHED && reason != SDP_REASON_LEARNING)
@@ -382,11 +389,15 @@ static void sdp_connect_probe(const struct sock *sk,
 			      const struct sdp_peer_key *key)
 {
 	struct sdp_net *sn = sdp_net(sock_net(sk));
+	struct sdp_connect_to any = *to;
 	struct sdp_conn *conn;
 
 	if (!sdp_peers_probing(sn, key))
 		return;
-	conn = sdp_connect_alloc(sk, to,
+	/* The answer is for all who go there, by whatever way. */
+	memset(&any.local, 0, sizeof(any.local));
+	any.mark = 0;
+	conn = sdp_connect_alloc(sk, &any,
 				 min_t(unsigned int, SDP_CONNECT_PROBE_MS,
 				       READ_ONCE(sn->require_timeout)));
 	if (IS_ERR(conn)) {

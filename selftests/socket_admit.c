@@ -54,3 +54,32 @@ TEST_ON(family_27_refused, BIT(DOOR1_V4))
 	EQ(EAFNOSUPPORT, why);
 	OK(bind(fd, &a.sa, sizeof(a.in)));
 }
+
+/* -------------------------------------------------- what is learned, of whom */
+
+/* Who cannot get there from where he is bound says nothing about the way. */
+TEST_ON(bound_elsewhere_learns_nothing, ON_DOOR3)
+{
+	unsigned long long was;
+	union addr a, from;
+	int l, c, s;
+
+	sysctl("cache_timeout", 600000);
+	sysctl("connect_timeout", ktap_ms(10000));
+	l = mixed_listener(&a);
+	was = counter("fallback_no_device");
+	c = sock();
+	addr_set(&from, variant->family,
+		 variant->family == AF_INET ? "127.0.0.1" : "::1", 0);
+	OK(bind_to(c, &from));
+	OK(connect_to(c, &a));
+	EQ(was + 1, counter("fallback_no_device"));
+	close(accept_any(l));
+	close(c);
+	c = sock();
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	s = accept_any(l);
+	send_text(c, "there");
+	recv_text(s, "there");
+}
