@@ -269,6 +269,60 @@ static bool sdp_connect_understands(const struct sock *sk,
 	return !ipv6_addr_v4mapped(&sin6->sin6_addr) || !ipv6_only_sock(sk);
 }
 
+/* Give the socket to TCP before it connects.  TCP's own connect(), or the send()
+ * that stands for it, is to be the first: it may end at once, or send its SYN
+ * only with the first bytes.
+ */
+static void sdp_connect_leave(struct sock *sk, struct socket *sock,
+			      struct sdp_sk *ssk)
+{
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+
+	ssk->reason = READ_ONCE(sn->enable) ? SDP_REASON_OPTION :
+					      SDP_REASON_FORCED;
+	sdp_count(sn, SDP_CNT_CONNECT_FAIL, 1);
+	sdp_count(sn, SDP_CNT_FALLBACK, 1);
+	sdp_count(sn, SDP_CNT_REASON + ssk->reason, 1);
+	trace_sdp_fallback(0, sdp_reason_words[ssk->reason], true);
+	sdp_ulp_detach(sk, sock, ssk);
+}
+
+/* Once TCP knows its names. */
+static void sdp_connect_left(struct sock *sk, const struct sdp_sk *ssk)
+{
+	lock_sock(sk);
+	sdp_record_add(sk, ssk->reason, ssk->by_ulp);
+	release_sock(sk);
+}
+
+int sdp_connect_by_send(struct socket *sock, struct sdp_sk *ssk,
+			struct msghdr *msg, size_t len)
+{
+	const struct sockaddr *addr = msg->msg_name;
+	struct sock *sk = sock->sk;
+	bool left = false;
+	int err = 0;
+
+	lock_sock(sk);
+	if (ssk->mode == SDP_SK_IDLE && sk->sk_state == TCP_CLOSE &&
+	    sock->state == SS_UNCONNECTED && addr &&
+	    msg->msg_namelen >= (int)sizeof(addr->sa_family) &&
+	    sdp_connect_understands(sk, addr, msg->msg_namelen)) {
+		left = sdp_ulp_may_fall_back(sk, ssk);
+		if (left)
+			sdp_connect_leave(sk, sock, ssk);
+		else
+			err = -EOPNOTSUPP;
+	}
+	release_sock(sk);
+	if (err)
+		return err;
+	err = SDP_TCP_CALL(sk, sendmsg, sock, msg, len);
+	if (left)
+		sdp_connect_left(sk, ssk);
+	return err;
+}
+
 /* Where a connection is to go, and what of the socket matters for the way. */
 struct sdp_connect_to {
 	struct sdp_addr remote;
@@ -557,11 +611,17 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 	return sizeof(sin);
 }
 
-/* What connect() does under the socket lock; -ENOIOCTLCMD: TCP is to do it, and
- * may sleep for @timeo; if that is over, @late is what is to be said.
- */
+/* One connect() under way. */
+struct sdp_connect_call {
+	long timeo;		/* jiffies that it may sleep yet, */
+	int late;		/* and what is to be said when they are over */
+	bool left;		/* the socket was given to TCP before it connects */
+};
+
+/* What connect() does under the socket lock; -ENOIOCTLCMD: TCP is to do it. */
 static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
-			 sdp_sockaddr *uaddr, int len, long *timeo, int *late)
+			 sdp_sockaddr *uaddr, int len,
+			 struct sdp_connect_call *call)
 {
 	struct sockaddr *addr = (struct sockaddr *)uaddr;
 	struct sock *sk = sock->sk;
@@ -593,13 +653,19 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		    sock->state != SS_UNCONNECTED ||
 		    !sdp_connect_understands(sk, addr, len))
 			return -ENOIOCTLCMD;
+		if (sdp_connect_wants_tcp(sk) &&
+		    sdp_ulp_may_fall_back(sk, ssk)) {
+			sdp_connect_leave(sk, sock, ssk);
+			call->left = true;
+			return -ENOIOCTLCMD;
+		}
 		err = sdp_connect_begin(sk, sock, ssk, uaddr, len);
 		if (err != -EINPROGRESS)
 			return err;
 	}
-	*late = err;
-	if (*timeo) {
-		int waited = sdp_connect_wait(sk, ssk, timeo);
+	call->late = err;
+	if (call->timeo) {
+		int waited = sdp_connect_wait(sk, ssk, &call->timeo);
 
 		if (waited)	/* the time is over: as if it had not waited */
 			return waited == -EAGAIN ? err : waited;
@@ -614,7 +680,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	if (ssk->mode == SDP_SK_IDLE && sock->state != SS_CONNECTING)
 		return sock_error(sk) ?: -ECONNABORTED;
 	/* Fallen back at once: TCP's connect() would say EALREADY. */
-	if (ssk->mode == SDP_SK_DETACHED && !*timeo && !sk->sk_err)
+	if (ssk->mode == SDP_SK_DETACHED && !call->timeo && !sk->sk_err)
 		return err;
 	return -ENOIOCTLCMD;	/* fallen back: TCP waits; failed: it reports */
 }
@@ -623,8 +689,9 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 		int flags)
 {
 	struct sock *sk = sock->sk;
-	long whole = sock_sndtimeo(sk, flags & O_NONBLOCK), timeo = whole;
-	int err = -ENOIOCTLCMD, late = 0;
+	long whole = sock_sndtimeo(sk, flags & O_NONBLOCK);
+	struct sdp_connect_call call = { .timeo = whole };
+	int err = -ENOIOCTLCMD;
 	struct sdp_sk *ssk;
 
 	sdp_ulp_enter();
@@ -632,19 +699,21 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 	if (ssk) {
 		addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len, false);
 		lock_sock(sk);
-		err = __sdp_connect(sock, ssk, uaddr, addr_len, &timeo, &late);
+		err = __sdp_connect(sock, ssk, uaddr, addr_len, &call);
 		release_sock(sk);
 	}
-	if (err == -ENOIOCTLCMD && timeo < whole) {
+	if (err == -ENOIOCTLCMD && call.timeo < whole) {
 		bool held = sdp_ulp_hand_on();
-		int waited = sdp_connect_wait_tcp(sk, EPOLLOUT, &timeo);
+		int waited = sdp_connect_wait_tcp(sk, EPOLLOUT, &call.timeo);
 
 		sdp_ulp_hand_back(held);
 		if (waited)
-			err = waited == -EAGAIN ? late : waited;
+			err = waited == -EAGAIN ? call.late : waited;
 	}
 	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, connect, sock, uaddr, addr_len, flags);
+	if (call.left)
+		sdp_connect_left(sk, ssk);
 	if (ssk)	/* AF_UNSPEC ends a listener too */
 		sdp_listen_check(sk, ssk);
 	sdp_ulp_put(ssk);

@@ -21,6 +21,22 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 		int flags);
 
 /**
+ * sdp_connect_by_send() - MSG_FASTOPEN on a socket that is not connected
+ * @sock: the socket
+ * @ssk: ours
+ * @msg: of sendmsg()
+ * @len: its bytes
+ *
+ * SDP has no such thing.  As with connect(), TCP takes the socket over where it
+ * may, so that nothing of ours stays in it.
+ *
+ * Context: process.
+ * Return: what TCP's sendmsg() says, or -EOPNOTSUPP.
+ */
+int sdp_connect_by_send(struct socket *sock, struct sdp_sk *ssk,
+			struct msghdr *msg, size_t len);
+
+/**
  * sdp_connect_plain_addr() - an address as TCP knows it
  * @ssk: ours, or NULL
  * @uaddr: of bind() or connect(), in kernel memory; rewritten in place

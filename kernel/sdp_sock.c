@@ -112,6 +112,8 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		release_sock(sk);
 		if (conn)
 			sdp_sock_end(conn);
+	} else if (ssk && flags & MSG_FASTOPEN) {
+		err = sdp_connect_by_send(sock, ssk, msg, len);
 	}
 	sdp_ulp_put(ssk);
 	/* Memory that stays lent is told of once for each call of TCP's. */

@@ -83,3 +83,78 @@ TEST_ON(bound_elsewhere_learns_nothing, ON_DOOR3)
 	send_text(c, "there");
 	recv_text(s, "there");
 }
+
+/* ---------------------------------------------- what TCP is to do by itself */
+
+enum { NO_COOKIE = 34 };		/* TCP_FASTOPEN_NO_COOKIE */
+
+/* A listener that takes data in its SYNs, from anybody. */
+static int fast_listener(union addr *a)
+{
+	int l = tcp_listener(a);
+
+	OK(set_int(l, SOL_TCP, TCP_FASTOPEN, 8));
+	OK(set_int(l, SOL_TCP, NO_COOKIE, 1));
+	return l;
+}
+
+static int accept_tcp(int l)
+{
+	await(l, POLLIN);
+	return OK(accept(l, NULL, NULL));
+}
+
+/* connect() is over at once; the SYN goes with the first bytes. */
+TEST_ON(connect_fastopen, ON_TCP | ON_DOOR3)
+{
+	struct task connecting = { .run = task_connect };
+	union addr a;
+	int l, s, c;
+
+	l = fast_listener(&a);
+	c = sock();
+	OK(set_int(c, SOL_TCP, TCP_FASTOPEN_CONNECT, 1));
+	OK(set_int(c, SOL_TCP, NO_COOKIE, 1));
+	connecting.fd = c;
+	connecting.addr = &a;
+	task_start(&connecting);
+	EVENTUALLY(true, atomic_load(&connecting.done));
+	EQ(0, task_join(&connecting));
+	EQ(0, poll_one(l, POLLIN, 50));
+	send_text(c, "there");
+	s = accept_tcp(l);
+	recv_text(s, "there");
+	EQ(-1, transport(c));
+}
+
+TEST_ON(connect_repair, ON_TCP | ON_DOOR3)
+{
+	union addr a;
+	int c = sock();
+
+	tcp_listener(&a);
+	OK(set_int(c, SOL_TCP, TCP_REPAIR, 1));
+	OK(connect_to(c, &a));
+}
+
+/* sendto() with an address connects; of ours, by TCP or not at all. */
+TEST(sendto_fastopen)
+{
+	static const char text[5] = "there";
+	union addr a;
+	int l = fast_listener(&a), c = sock(), s;
+
+	OK(set_int(c, SOL_TCP, NO_COOKIE, 1));
+	if (variant->door == DOOR1 || variant->door == DOOR2) {
+		FAILS(EOPNOTSUPP, sendto(c, text, sizeof(text), MSG_FASTOPEN,
+					 &a.sa, addr_len(&a)));
+		return;
+	}
+	EQ(sizeof(text), sendto(c, text, sizeof(text), MSG_FASTOPEN, &a.sa,
+				addr_len(&a)));
+	s = accept_tcp(l);
+	recv_text(s, "there");
+	EQ(-1, transport(c));
+	send_text(s, "back");
+	recv_text(c, "back");
+}
