@@ -456,6 +456,9 @@ static void sdp_accept_reset(struct socket *newsock)
 	newsock->state = SS_UNCONNECTED;
 }
 
+/* So many in one call; poll() and we ourselves come back for the rest. */
+enum { SDP_ACCEPT_RESETS = 64 };
+
 /* 0: a child is in @newsock; -EAGAIN: none is there. */
 static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 			  struct socket *newsock, SDP_ACCEPT_ARGS)
@@ -464,9 +467,9 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 	struct sdp_net *sn = sdp_net(sock_net(sk));
 	int flags = SDP_ACCEPT_FLAGS;
 	struct sdp_conn *conn;
-	int err;
+	int resets, err;
 
-	for (;;) {
+	for (resets = 0; resets < SDP_ACCEPT_RESETS; resets++) {
 		conn = sdp_listen_pop(ssk, false);
 		if (conn)
 			return sdp_accept_child(sk, ssk, newsock, conn);
@@ -485,6 +488,7 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 		sdp_count(sn, SDP_CNT_TCP_RESET, 1);
 		sdp_accept_reset(newsock);
 	}
+	return -EAGAIN;
 }
 
 int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS)
@@ -514,7 +518,11 @@ int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS)
 			timeo = schedule_timeout(timeo);
 		finish_wait(sk_sleep(sk), &wait);
 		if (signal_pending(current)) {
-			err = sock_intr_errno(timeo);
+			/* Woken alone, perhaps, for what nobody else looks at. */
+			err = sdp_accept_one(sock, ssk, newsock,
+					     SDP_ACCEPT_PASS);
+			if (err == -EAGAIN)
+				err = sock_intr_errno(timeo);
 			break;
 		}
 	}

@@ -158,3 +158,24 @@ TEST(sendto_fastopen)
 	send_text(s, "back");
 	recv_text(c, "back");
 }
+
+/* ------------------------------------------------------------- many TCP clients */
+
+/* Who resets plain clients does not do so for ever, in one call. */
+TEST_ON(accept_ends_while_resetting, ON_DOOR12)
+{
+	enum { CLIENTS = 70, AT_ONCE = 64 };
+	unsigned long long was = counter("tcp_reset");
+	int l, i;
+	union addr a;
+
+	l = listener(&a, 128);
+	nonblock(l, true);
+	for (i = 0; i < CLIENTS; i++)
+		OK(connect_to(tcp_sock(), &a));
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+	EQ(was + AT_ONCE, counter("tcp_reset"));
+	await(l, POLLIN);
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+	EQ(was + CLIENTS, counter("tcp_reset"));
+}
