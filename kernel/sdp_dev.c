@@ -53,6 +53,7 @@ int sdp_dev_for_each(int (*fn)(struct sdp_dev *dev, void *arg), void *arg)
 	int err = 0;
 
 	spin_lock_bh(&sdp_dev_list_lock);
+again:
 	list_for_each_entry(dev, &sdp_dev_list, node) {
 		if (!kref_get_unless_zero(&dev->ref))
 			continue;
@@ -63,9 +64,11 @@ int sdp_dev_for_each(int (*fn)(struct sdp_dev *dev, void *arg), void *arg)
 		prev = dev;
 		err = fn(dev, arg);
 		spin_lock_bh(&sdp_dev_list_lock);
-		/* Removed while unlocked: its links lead nowhere any more. */
-		if (err || list_empty(&dev->node))
+		if (err)
 			break;
+		/* Removed while unlocked: its links lead nowhere any more. */
+		if (list_empty(&dev->node))
+			goto again;
 	}
 	spin_unlock_bh(&sdp_dev_list_lock);
 	if (prev)

@@ -73,7 +73,8 @@ void sdp_dev_put(struct sdp_dev *dev);
 
 /**
  * sdp_dev_for_each() - call a function for each device
- * @fn: called with a reference held; may sleep; its first error ends the walk
+ * @fn: called with a reference held; may sleep; its first error ends the walk.
+ *	Called for a device twice if another goes meanwhile
  * @arg: handed on
  *
  * Context: process; sleeps.  Devices that come or go meanwhile may be missed:
