@@ -18,6 +18,7 @@
 #include <net/inet6_hashtables.h>
 #include <net/inet_hashtables.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <linux/sdp.h>
 #include "sdp_link.h"
 #include "sdp_listen.h"
@@ -105,21 +106,26 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 				      const struct sdp_addr *remote,
 				      kuid_t *uid)
 {
+	int master = l3mdev_master_ifindex_by_index(net, ifindex);
+	/* Of a VRF, its device is where a packet comes in, to TCP. */
+	int sdif = master ? ifindex : 0;
 	struct sdp_sk *ssk = NULL;
 	struct sock *sk;
 
+	if (master)
+		ifindex = master;
 	rcu_read_lock();
 	if (ipv6_addr_v4mapped(&local->ip))
 		sk = __inet_lookup_listener(net, SDP_HASHINFO(net) NULL, 0,
 					    remote->ip.s6_addr32[3],
 					    remote->port,
 					    local->ip.s6_addr32[3],
-					    ntohs(local->port), ifindex, 0);
+					    ntohs(local->port), ifindex, sdif);
 	else
 		sk = inet6_lookup_listener(net, SDP_HASHINFO(net) NULL, 0,
 					   &remote->ip, remote->port,
 					   &local->ip, ntohs(local->port),
-					   ifindex, 0);
+					   ifindex, sdif);
 	/* Who wants segments signed has no use for a client that cannot. */
 	if (sk && sk->sk_state == TCP_LISTEN && !sdp_ulp_has_keys(sk)) {
 		ssk = sdp_ulp_get(sk);
