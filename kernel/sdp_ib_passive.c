@@ -46,8 +46,8 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	struct sdp_wire_hello hello;
 	struct net_device *ndev;
 	struct sdp_conn *conn;
-	struct sdp_net *sn;
 	struct sdp_ib *ib;
+	struct net *net;
 
 	verdict = sdp_wire_get_hello(&hello, event->private_data,
 				     SDP_LEN_HELLO);
@@ -65,14 +65,23 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_PATH, 1);
 		return -EINVAL;
 	}
-	sn = sdp_net(dev_net(ndev));
-	if (!sdp_ib_path_matches(req, device, ndev, &local.ip, &remote.ip)) {
-		sdp_count(sn, SDP_CNT_REJECT_PATH, 1);
+	/* The device may move to another while we look at it. */
+	rcu_read_lock();
+	net = maybe_get_net(dev_net(ndev));
+	rcu_read_unlock();
+	if (!net) {
 		dev_put(ndev);
-		return -EINVAL;
+		return -ENODEV;
 	}
-	conn = sdp_ib_hooks.upper->spawn(sdp_ib_hooks.xp, dev_net(ndev),
-					 ndev->ifindex, &local, &remote);
+	if (!sdp_ib_path_matches(req, device, ndev, &local.ip, &remote.ip)) {
+		sdp_count(sdp_net(net), SDP_CNT_REJECT_PATH, 1);
+		conn = ERR_PTR(-EINVAL);
+	} else {
+		conn = sdp_ib_hooks.upper->spawn(sdp_ib_hooks.xp, net,
+						 ndev->ifindex, &local,
+						 &remote);
+	}
+	put_net(net);	/* the connection has its own */
 	dev_put(ndev);
 	if (IS_ERR(conn)) {
 		trace_sdp_cm(0, "refused", PTR_ERR(conn));
