@@ -91,6 +91,13 @@ typedef struct ctl_table sdp_ctl_table;
 #define sdp_assign_str(dst, src)	__assign_str(dst, src)
 #endif
 
+/* 6.9: a handler of sock_diag has an owner, who stays loaded for its dumps. */
+#if SDP_KERNEL(6, 9)
+#define SDP_DIAG_OWNER		.owner = THIS_MODULE,
+#else
+#define SDP_DIAG_OWNER
+#endif
+
 /* 6.6: sysctl tables carry their size; no sentinel. */
 #if SDP_KERNEL(6, 6)
 #define SDP_CTL_SENTINEL	0

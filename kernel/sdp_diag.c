@@ -241,6 +241,7 @@ static int sdp_diag_request(struct sk_buff *skb, struct nlmsghdr *nlh)
 }
 
 static const struct sock_diag_handler sdp_diag_handler = {
+	SDP_DIAG_OWNER
 	.family	= AF_INET_SDP,
 	.dump	= sdp_diag_request,
 };

@@ -68,9 +68,14 @@ static int __init sdp_init(void)
 	err = sdp_door_init();
 	if (err)
 		goto fail_sysctl;
+	err = sdp_ulp_open();
+	if (err)
+		goto fail_door;
 	pr_info("loaded\n");
 	return 0;
 
+fail_door:
+	sdp_door_exit();
 fail_sysctl:
 	sdp_sysctl_exit();
 fail_diag:
@@ -98,6 +103,7 @@ fail_mem:
 
 static void __exit sdp_exit(void)
 {
+	sdp_ulp_close();
 	sdp_door_exit();
 	sdp_sysctl_exit();
 	sdp_diag_exit();

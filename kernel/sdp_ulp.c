@@ -259,12 +259,17 @@ int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops), work_func_t decide,
 	if (err)
 		return err;
 	sdp_ulp_wq = alloc_workqueue("sdp_decide", WQ_UNBOUND, 0);
-	if (!sdp_ulp_wq)
-		return -ENOMEM;
-	err = tcp_register_ulp(&sdp_ulp);
-	if (err)
-		destroy_workqueue(sdp_ulp_wq);
-	return err;
+	return sdp_ulp_wq ? 0 : -ENOMEM;
+}
+
+int __init sdp_ulp_open(void)
+{
+	return tcp_register_ulp(&sdp_ulp);
+}
+
+void sdp_ulp_close(void)
+{
+	tcp_unregister_ulp(&sdp_ulp);
 }
 
 static long sdp_ulp_calls(void)
@@ -279,7 +284,6 @@ static long sdp_ulp_calls(void)
 
 void sdp_ulp_exit(void)
 {
-	tcp_unregister_ulp(&sdp_ulp);
 	synchronize_rcu_tasks();
 	while (sdp_ulp_calls())
 		msleep(20);

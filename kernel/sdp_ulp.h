@@ -200,6 +200,24 @@ int sdp_ulp_init(void (*fill)(struct proto_ops *ops), work_func_t decide,
 		 const struct sdp_xport *xp);
 
 /**
+ * sdp_ulp_open() - open the third door, the name for TCP_ULP
+ *
+ * Who comes in by it holds the module, which is gone all the same if a later step
+ * of loading it fails: so there must be none.
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int sdp_ulp_open(void);
+
+/**
+ * sdp_ulp_close() - close it
+ *
+ * Context: process.
+ */
+void sdp_ulp_close(void);
+
+/**
  * sdp_ulp_exit() - wait until no operation of ours runs any more
  *
  * The doors are closed and no socket has our slot.
