@@ -36,6 +36,15 @@ static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
 	ib->initiator_depth = min(req->initiator_depth, ib->dev->max_rd_atom);
 }
 
+/* What is wrong for good; without a reason of its own the peer would take it
+ * for a lack of room, and try again.
+ */
+static int sdp_ib_reject(struct ib_cm_id *cm_id, enum ib_cm_rej_reason reason)
+{
+	ib_send_cm_rej(cm_id, reason, NULL, 0, NULL, 0);
+	return -EINVAL;
+}
+
 int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 {
 	const struct ib_cm_req_event_param *req = &event->param.req_rcvd;
@@ -55,7 +64,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	/* Port 0 has no name: accept() would fail for who calls it. */
 	if (verdict != SDP_WIRE_OK || !hello.port) {
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_HELLO, 1);
-		return -EINVAL;
+		return sdp_ib_reject(cm_id, IB_CM_REJ_UNSUPPORTED);
 	}
 	sdp_ib_ip_from_wire(hello.dst_ip, hello.ipv, &local.ip);
 	sdp_ib_ip_from_wire(hello.src_ip, hello.ipv, &remote.ip);
@@ -63,7 +72,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	ndev = sdp_ib_netdev(req, device, &local.ip);
 	if (!ndev) {
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_PATH, 1);
-		return -EINVAL;
+		return sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_GID);
 	}
 	/* The device may move to another while we look at it. */
 	rcu_read_lock();
@@ -85,12 +94,11 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	dev_put(ndev);
 	if (IS_ERR(conn)) {
 		trace_sdp_cm(0, "refused", PTR_ERR(conn));
-		/* As the CM says it where nobody listens at all; without this
-		 * the peer would take it for a lack of room, and try again.
-		 */
+		/* As the CM says it where nobody listens at all. */
 		if (PTR_ERR(conn) == -ECONNREFUSED)
-			ib_send_cm_rej(cm_id, IB_CM_REJ_INVALID_SERVICE_ID,
-				       NULL, 0, NULL, 0);
+			sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_SERVICE_ID);
+		if (PTR_ERR(conn) == -EINVAL)
+			sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_GID);
 		return PTR_ERR(conn);
 	}
 	ib = sdp_ib_alloc(conn);

@@ -10,7 +10,8 @@ import time
 import peer as wire
 import roce
 import sdp_decode as sdp
-from harness import CONSUMER_DEFINED, HOST, INVALID_SERVICE_ID, PEER_PORT, PORT, case, until
+from harness import (CONSUMER_DEFINED, HOST, INVALID_GID, INVALID_SERVICE_ID, PEER_PORT, PORT,
+                     UNSUPPORTED, case, until)
 from roce import FACTOR, LIMIT
 from sockets import pattern
 
@@ -46,7 +47,7 @@ def hello_refused(t, field):
             h.ext[name] = value
         else:
             setattr(h, name, value)
-    rejected(t, h)
+    rejected(t, h, UNSUPPORTED)
 
 
 HEADS = [(f'{name} {v}', {name: v}) for name, values in (
@@ -102,7 +103,7 @@ def address(text):
       ('destination 0', 'dst', '0.0.0.0'), ('destination is loopback', 'dst', '127.0.0.1'),
       reject_path=1)
 def forged_address(t, field, text):
-    rejected(t, t.peer.hello(t.host, **{field: address(text)}))
+    rejected(t, t.peer.hello(t.host, **{field: address(text)}), INVALID_GID)
 
 
 @case(('other source', 'src', 'fd09::99'), ('source is IPv4', 'src', '::ffff:10.9.0.77'),
@@ -111,7 +112,7 @@ def forged_address(t, field, text):
       ('destination is IPv4', 'dst', '::ffff:10.9.0.1'),
       ipv=(6,), reject_path=1)
 def forged_address6(t, field, text):
-    rejected(t, t.peer.hello(t.host, **{field: address(text)}))
+    rejected(t, t.peer.hello(t.host, **{field: address(text)}), INVALID_GID)
 
 
 @case(('v6 by v4', 4, {'ipv_cap': 0x60, 'src': address('fd09::77'), 'dst': address('fd09::1')}),
@@ -120,7 +121,7 @@ def forged_address6(t, field, text):
 def forged_family(t, ipv, field):
     """Addresses of the other family, each right in itself."""
     t.peer, t.host = t.peers[ipv], HOST[ipv]
-    rejected(t, t.peer.hello(t.host, **field))
+    rejected(t, t.peer.hello(t.host, **field), INVALID_GID)
 
 
 @case()
@@ -141,7 +142,7 @@ def listener_of_the_other_family(t):
 
 # Not reason 4, time-out: ib_cm looks for its id elsewhere in that REJ.
 @case(('no queue pair', 1), ('invalid id', 6), ('service id', 8), ('stale', 10),
-      ('invalid GID', 13), ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
+      ('invalid GID', 12), ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
 def connect_rejected(t, reason):
     c, s = t.begin()
     c.reject(reason)
