@@ -13,6 +13,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
+#include <net/dst.h>
 #include <net/addrconf.h>
 #include <net/ip_fib.h>
 #include <net/ip6_route.h>
@@ -59,43 +60,75 @@ void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip)
 		ipv6_addr_set_v4mapped(ip->s6_addr32[3], ip);
 }
 
-int sdp_ib_route_source(struct sdp_conn *conn)
+/* IPsec has a word on it, or is still to find one: no device of ours would know. */
+static int sdp_ib_check_policy(const struct dst_entry *dst)
 {
-	if (ipv6_addr_v4mapped(&conn->remote.ip)) {
+	return dst_xfrm(dst) || dst->output == dst_discard_out ? -ENETUNREACH :
+								 0;
+}
+
+static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
+			     struct sdp_addr *local,
+			     const struct sdp_addr *remote)
+{
+	int err;
+
+	if (ipv6_addr_v4mapped(&remote->ip)) {
 		struct flowi4 fl4 = {
-			.flowi4_oif	= conn->ifindex,
-			.flowi4_mark	= conn->mark,
+			.flowi4_oif	= ifindex,
+			.flowi4_mark	= mark,
 			.flowi4_proto	= IPPROTO_TCP,
-			.flowi4_uid	= conn->uid,
-			.daddr		= conn->remote.ip.s6_addr32[3],
+			.flowi4_uid	= uid,
+			.fl4_sport	= local->port,
+			.fl4_dport	= remote->port,
+			.daddr		= remote->ip.s6_addr32[3],
 		};
 		struct rtable *rt;
 
-		if (!ipv6_addr_any(&conn->local.ip))
-			fl4.saddr = conn->local.ip.s6_addr32[3];
-		rt = ip_route_output_flow(conn->net, &fl4, NULL);
+		if (!ipv6_addr_any(&local->ip))
+			fl4.saddr = local->ip.s6_addr32[3];
+		rt = ip_route_output_flow(net, &fl4, NULL);
 		if (IS_ERR(rt))
 			return PTR_ERR(rt);
+		err = sdp_ib_check_policy(&rt->dst);
 		ip_rt_put(rt);
-		ipv6_addr_set_v4mapped(fl4.saddr, &conn->local.ip);
+		ipv6_addr_set_v4mapped(fl4.saddr, &local->ip);
 	} else {
 		struct flowi6 fl6 = {
-			.flowi6_oif	= conn->ifindex,
-			.flowi6_mark	= conn->mark,
+			.flowi6_oif	= ifindex,
+			.flowi6_mark	= mark,
 			.flowi6_proto	= IPPROTO_TCP,
-			.flowi6_uid	= conn->uid,
-			.daddr		= conn->remote.ip,
-			.saddr		= conn->local.ip,
+			.flowi6_uid	= uid,
+			.fl6_sport	= local->port,
+			.fl6_dport	= remote->port,
+			.daddr		= remote->ip,
+			.saddr		= local->ip,
 		};
 		struct dst_entry *dst;
 
-		dst = ip6_dst_lookup_flow(conn->net, NULL, &fl6, NULL);
+		dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
 		if (IS_ERR(dst))
 			return PTR_ERR(dst);
+		err = sdp_ib_check_policy(dst);
 		dst_release(dst);
-		conn->local.ip = fl6.saddr;
+		local->ip = fl6.saddr;
 	}
-	return 0;
+	return err;
+}
+
+int sdp_ib_route_source(struct sdp_conn *conn)
+{
+	return sdp_ib_find_route(conn->net, conn->ifindex, conn->mark,
+				 conn->uid, &conn->local, &conn->remote);
+}
+
+bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,
+		       const struct sdp_addr *remote)
+{
+	struct sdp_addr from = *local;
+
+	return !sdp_ib_find_route(dev_net(ndev), ndev->ifindex, 0,
+				  GLOBAL_ROOT_UID, &from, remote);
 }
 
 bool sdp_ib_is_loopback(const struct in6_addr *ip)

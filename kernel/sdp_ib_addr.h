@@ -48,9 +48,22 @@ void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip);
  * @conn: a connection with its remote address, mark, uid and device
  *
  * Context: process; sleeps.
- * Return: 0, or a negative errno of the routing tables.
+ * Return: 0, or a negative errno of the routing tables; -ENETUNREACH also where
+ * IPsec would have to protect it.
  */
 int sdp_ib_route_source(struct sdp_conn *conn);
+
+/**
+ * sdp_ib_may_answer() - is there a way back, and without IPsec?
+ * @ndev: the net device that a REQ came to
+ * @local: the address and port that it is for
+ * @remote: the address and port that it is from
+ *
+ * Context: process; sleeps.
+ * Return: true if so.
+ */
+bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,
+		       const struct sdp_addr *remote);
 
 /**
  * sdp_ib_is_loopback() - an address that no RDMA device has

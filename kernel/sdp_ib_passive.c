@@ -82,7 +82,8 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		dev_put(ndev);
 		return -ENODEV;
 	}
-	if (!sdp_ib_path_matches(req, device, ndev, &local.ip, &remote.ip)) {
+	if (!sdp_ib_path_matches(req, device, ndev, &local.ip, &remote.ip) ||
+	    !sdp_ib_may_answer(ndev, &local, &remote)) {
 		sdp_count(sdp_net(net), SDP_CNT_REJECT_PATH, 1);
 		conn = ERR_PTR(-EINVAL);
 	} else {
