@@ -248,6 +248,17 @@ static bool sdp_connect_wants_tcp(const struct sock *sk)
 	return tp->repair || tp->fastopen_connect || sdp_ulp_has_keys(sk);
 }
 
+/* A link-local address needs one device, and no two. */
+static bool sdp_connect_scope_is_clear(const struct sock *sk,
+				       const struct sockaddr_in6 *sin6, int len)
+{
+	int bound = READ_ONCE(sk->sk_bound_dev_if);
+
+	if (len < (int)sizeof(*sin6) || !sin6->sin6_scope_id)
+		return bound;
+	return !bound || bound == sin6->sin6_scope_id;
+}
+
 /* Is it an address that SDP can try at all?  TCP finds the error if not. */
 static bool sdp_connect_understands(const struct sock *sk,
 				    const struct sockaddr *addr, int len)
@@ -266,6 +277,8 @@ static bool sdp_connect_understands(const struct sock *sk,
 		return false;
 	if (ipv6_addr_is_multicast(&sin6->sin6_addr))
 		return false;
+	if (ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		return sdp_connect_scope_is_clear(sk, sin6, len);
 	return !ipv6_addr_v4mapped(&sin6->sin6_addr) || !ipv6_only_sock(sk);
 }
 
@@ -545,6 +558,9 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 		sdp_connect_failed(sk, sock, ssk, ENETUNREACH, reason);
 		return;
 	}
+	/* As TCP does; getsockname() takes the scope from it. */
+	if (ipv6_addr_type(&to.remote.ip) & IPV6_ADDR_LINKLOCAL)
+		WRITE_ONCE(sk->sk_bound_dev_if, to.ifindex);
 	err = sdp_connect_port(sk, ssk, &to);
 	if (err) {
 		sdp_connect_failed(sk, sock, ssk, -err, SDP_REASON_LIMIT);

@@ -429,6 +429,9 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 	security_sk_clone(sk, nsk);
 	sock_graft(nsk, newsock);
 	sdp_accept_inherit(sk, nsk);
+	/* As TCP: its names need a scope. */
+	if (ipv6_addr_type(&conn->remote.ip) & IPV6_ADDR_LINKLOCAL)
+		nsk->sk_bound_dev_if = conn->ifindex;
 	err = sdp_ulp_attach(nsk, newsock);
 	if (!err) {
 		nssk = sdp_ulp_get(nsk);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 
 #include "lib/variant.h"
@@ -178,4 +180,65 @@ TEST_ON(accept_ends_while_resetting, ON_DOOR12)
 	await(l, POLLIN);
 	FAILS(EAGAIN, accept(l, NULL, NULL));
 	EQ(was + CLIENTS, counter("tcp_reset"));
+}
+
+/* ------------------------------------------------------- link-local addresses */
+
+static void link_local(union addr *a)
+{
+	struct ifaddrs *all, *i;
+
+	OK(getifaddrs(&all));
+	for (i = all; i; i = i->ifa_next) {
+		const union addr *it = (const union addr *)i->ifa_addr;
+
+		if (!it || it->sa.sa_family != AF_INET6 ||
+		    i->ifa_flags & IFF_LOOPBACK ||
+		    !IN6_IS_ADDR_LINKLOCAL(&it->in6.sin6_addr))
+			continue;
+		a->in6 = it->in6;
+		freeifaddrs(all);
+		return;
+	}
+	FAIL("no link-local address");
+}
+
+/* Both ends know by which device, whoever of the two was told. */
+TEST_ON(link_local_scope, ON_V6)
+{
+	union addr a, x;
+	int l, c, s;
+
+	l = any_listener(&x, AF_INET6, 1);
+	link_local(&a);
+	addr_set_port(&a, addr_port(&x));
+	c = sock();
+	OK(connect_to(c, &a));
+	s = accept_one(l);
+	must_be_sdp(c);
+	OK(peer_of(c, &x));
+	EQ(a.in6.sin6_scope_id, x.in6.sin6_scope_id);
+	OK(name_of(c, &x));
+	EQ(a.in6.sin6_scope_id, x.in6.sin6_scope_id);
+	OK(peer_of(s, &x));
+	EQ(a.in6.sin6_scope_id, x.in6.sin6_scope_id);
+	OK(name_of(s, &x));
+	EQ(a.in6.sin6_scope_id, x.in6.sin6_scope_id);
+	EQ(a.in6.sin6_scope_id, get_int(s, SOL_SOCKET, SO_BINDTOIFINDEX));
+}
+
+TEST_ON(link_local_errors, ON_V6)
+{
+	union addr a;
+	int c = sock();
+	unsigned int scope;
+
+	link_local(&a);
+	addr_set_port(&a, 9);
+	scope = a.in6.sin6_scope_id;
+	a.in6.sin6_scope_id = 0;
+	FAILS(EINVAL, connect_to(c, &a));
+	a.in6.sin6_scope_id = scope;
+	OK(set_int(c, SOL_SOCKET, SO_BINDTOIFINDEX, if_nametoindex("lo")));
+	FAILS(EINVAL, connect_to(c, &a));
 }
