@@ -32,8 +32,8 @@ int sdp_net_charge(struct sdp_net *sn, kuid_t uid)
 	xa_lock_bh(&sn->users);
 	entry = xa_load(&sn->users, index);
 	mine = entry ? xa_to_value(entry) : 0;
-	if (sn->conns >= READ_ONCE(sn->max_conns) ||
-	    mine >= READ_ONCE(sn->max_conns_user))
+	if (sn->conns >= sdp_net_bounded(sn, max_conns) ||
+	    mine >= sdp_net_bounded(sn, max_conns_user))
 		goto out;
 	old = __xa_store(&sn->users, index, xa_mk_value(mine + 1), GFP_ATOMIC);
 	err = xa_err(old);

@@ -168,6 +168,12 @@ extern unsigned int sdp_net_id;
  */
 struct sdp_net *sdp_net(const struct net *net);
 
+/* A limit.  Who owns a namespace may set what he likes there; but it takes what is
+ * the machine's, so it is no more than the first namespace has.
+ */
+#define sdp_net_bounded(sn, field)					\
+	min(READ_ONCE((sn)->field), READ_ONCE(sdp_net(&init_net)->field))
+
 /**
  * sdp_counter_name() - what /proc/net/sdpstat calls it
  * @counter: which

@@ -130,19 +130,20 @@ static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
 
 	lockdep_assert_held(&peers->lock);
 	/* Nothing is to be remembered, nor what was true before. */
-	if (!READ_ONCE(sn->cache_max)) {
+	if (!sdp_net_bounded(sn, cache_max)) {
 		if (peer)
 			sdp_peers_remove(peers, peer);
 		return;
 	}
 	if (!peer) {
 		while (peers->count &&
-		       peers->count >= READ_ONCE(sn->cache_max))
+		       peers->count >= sdp_net_bounded(sn, cache_max))
 			sdp_peers_remove(peers,
 					 list_first_entry(&peers->list,
 							  struct sdp_peer,
 							  node));
-		peer = kzalloc_obj(*peer, GFP_ATOMIC | __GFP_NOWARN);
+		peer = kzalloc_obj(*peer, GFP_ATOMIC | __GFP_NOWARN |
+					  __GFP_ACCOUNT);
 		if (!peer)
 			return;
 		peer->key = *key;
@@ -247,7 +248,32 @@ void sdp_peers_forget(void)
 	atomic_inc(&sdp_peers_generation);
 }
 
-static int sdp_peers_show(struct seq_file *seq, void *unused)
+/* The lock is held for a page of lines at a time. */
+static void *sdp_peers_start(struct seq_file *seq, loff_t *pos)
+	__acquires(&peers->lock)
+{
+	struct sdp_peers *peers = net_generic(seq_file_net(seq), sdp_peers_id);
+
+	spin_lock_bh(&peers->lock);
+	return seq_list_start_head(&peers->list, *pos);
+}
+
+static void *sdp_peers_next(struct seq_file *seq, void *at, loff_t *pos)
+{
+	struct sdp_peers *peers = net_generic(seq_file_net(seq), sdp_peers_id);
+
+	return seq_list_next(at, &peers->list, pos);
+}
+
+static void sdp_peers_stop(struct seq_file *seq, void *at)
+	__releases(&peers->lock)
+{
+	struct sdp_peers *peers = net_generic(seq_file_net(seq), sdp_peers_id);
+
+	spin_unlock_bh(&peers->lock);
+}
+
+static int sdp_peers_show(struct seq_file *seq, void *at)
 {
 	static const char * const words[] = {
 		[SDP_PEER_UNKNOWN] = "unknown", [SDP_PEER_ASKED] = "asked",
@@ -258,26 +284,32 @@ static int sdp_peers_show(struct seq_file *seq, void *unused)
 		SDP_REASONS(SDP_PEERS_WORD)
 #undef SDP_PEERS_WORD
 	};
-	struct sdp_net *sn = sdp_net(seq_file_single_net(seq));
+	struct sdp_net *sn = sdp_net(seq_file_net(seq));
 	struct sdp_peers *peers = sdp_peers_of(sn);
-	struct sdp_peer *peer;
+	const struct sdp_peer *peer;
+	bool fresh;
 
-	seq_printf(seq, "%-39s %5s %4s %-7s %-10s %8s\n", "address", "port",
-		   "if", "takes", "reason", "age_ms");
-	spin_lock_bh(&peers->lock);
-	list_for_each_entry(peer, &peers->list, node) {
-		bool fresh = sdp_peers_fresh(sn, peer);
-
-		seq_printf(seq, "%-39pI6c %5u %4d %-7s %-10s %8u\n",
-			   &peer->key.ip, ntohs(peer->key.port),
-			   peer->key.ifindex,
-			   words[fresh ? peer->known : SDP_PEER_UNKNOWN],
-			   reasons[peer->reason],
-			   jiffies_to_msecs(jiffies - peer->since));
+	if (at == &peers->list) {
+		seq_printf(seq, "%-39s %5s %4s %-7s %-10s %8s\n", "address",
+			   "port", "if", "takes", "reason", "age_ms");
+		return 0;
 	}
-	spin_unlock_bh(&peers->lock);
+	peer = list_entry(at, struct sdp_peer, node);
+	fresh = sdp_peers_fresh(sn, peer);
+	seq_printf(seq, "%-39pI6c %5u %4d %-7s %-10s %8u\n",
+		   &peer->key.ip, ntohs(peer->key.port), peer->key.ifindex,
+		   words[fresh ? peer->known : SDP_PEER_UNKNOWN],
+		   reasons[peer->reason],
+		   jiffies_to_msecs(jiffies - peer->since));
 	return 0;
 }
+
+static const struct seq_operations sdp_peers_seq = {
+	.start	= sdp_peers_start,
+	.next	= sdp_peers_next,
+	.stop	= sdp_peers_stop,
+	.show	= sdp_peers_show,
+};
 
 static int __net_init sdp_peers_enter(struct net *net)
 {
@@ -289,8 +321,8 @@ static int __net_init sdp_peers_enter(struct net *net)
 	err = rhashtable_init(&peers->table, &sdp_peers_params);
 	if (err)
 		return err;
-	if (!proc_create_net_single("sdp_peers", 0400, net->proc_net,
-				    sdp_peers_show, NULL)) {
+	if (!proc_create_net("sdp_peers", 0400, net->proc_net, &sdp_peers_seq,
+			     sizeof(struct seq_net_private))) {
 		rhashtable_destroy(&peers->table);
 		return -ENOMEM;
 	}

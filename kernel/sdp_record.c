@@ -71,7 +71,7 @@ void sdp_record_add(struct sock *sk, u8 reason, bool by_ulp)
 	if (max) {
 		sdp_record_fill(&it, sk);
 		if (READ_ONCE(records->count) < max)
-			record = kmalloc(sizeof(*record), GFP_KERNEL);
+			record = kmalloc(sizeof(*record), GFP_KERNEL_ACCOUNT);
 	}
 	spin_lock_bh(&records->lock);
 	/* The oldest are overwritten; what a smaller maximum leaves over goes. */

@@ -27,7 +27,7 @@
 
 static bool sdp_span_charge(struct sdp_net *sn, u32 npages)
 {
-	u64 max = (u64)READ_ONCE(sn->zcopy_pinned) * 1024 / PAGE_SIZE;
+	u64 max = (u64)sdp_net_bounded(sn, zcopy_pinned) * 1024 / PAGE_SIZE;
 
 	if (atomic_long_add_return(npages, &sn->pinned) <= max)
 		return true;

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
+#include <sys/wait.h>
 
 #include "lib/variant.h"
 
@@ -241,4 +243,24 @@ TEST_ON(link_local_errors, ON_V6)
 	a.in6.sin6_scope_id = scope;
 	OK(set_int(c, SOL_SOCKET, SO_BINDTOIFINDEX, if_nametoindex("lo")));
 	FAILS(EINVAL, connect_to(c, &a));
+}
+
+/* ------------------------------------------------------------------- namespaces */
+
+/* Its owner may write what he likes: what is the machine's is bounded by the first. */
+TEST_ON(limits_of_a_namespace, ON_DOOR12)
+{
+	union addr a;
+	pid_t pid;
+
+	addr_set(&a, variant->family,
+		 variant->family == AF_INET ? "127.0.0.1" : "::1", 9);
+	sysctl("max_conns", 0);
+	pid = OK(fork());
+	if (!pid) {
+		OK(unshare(CLONE_NEWNET));
+		FAILS(EUSERS, connect_to(sock(), &a));
+		_exit(0);
+	}
+	CHILD_OK(pid);
 }
