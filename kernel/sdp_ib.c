@@ -116,6 +116,19 @@ static void sdp_ib_dreq_heard(struct sdp_ib *ib)
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 }
 
+/* There may be no completion that would tell. */
+static void sdp_ib_broken(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	if (sdp_conn_state(conn) < SDP_ESTABLISHED) {
+		sdp_conn_refuse(conn, ECONNREFUSED, SDP_REASON_PROTOCOL);
+		return;
+	}
+	sdp_rx_flush(conn);
+	sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "queue pair in error");
+}
+
 /* Steps 2 and 3 of the teardown told in sdp_conn.c. */
 static void sdp_ib_free(struct sdp_ib *ib)
 {
@@ -210,6 +223,9 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 		break;
 	case SDP_IB_REFUSED:
 		sdp_ib_refused(ib);
+		break;
+	case SDP_IB_BROKEN:
+		sdp_ib_broken(ib);
 		break;
 	case SDP_IB_DREQ_HEARD:
 		sdp_ib_dreq_heard(ib);

@@ -75,8 +75,18 @@ static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
 	struct sdp_ib *ib = ctx;
 
 	trace_sdp_cm(ib->conn->id, ib_event_msg(event->event), event->event);
-	if (event->event == IB_EVENT_COMM_EST)
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
 		sdp_ib_queue(ib, SDP_IB_RTU);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		sdp_ib_queue(ib, SDP_IB_BROKEN);
+		break;
+	default:
+		break;
+	}
 }
 
 u8 sdp_ib_ack_timeout(const struct sdp_conn *conn)

@@ -31,6 +31,7 @@ enum sdp_ib_todo {
 	SDP_IB_BUSY,		/* active: the peer has no room now */
 	SDP_IB_TIMEOUT,		/* not established in time, or not busy now */
 	SDP_IB_REFUSED,		/* ib->err and ib->reason say how */
+	SDP_IB_BROKEN,		/* the queue pair is in error */
 	SDP_IB_DREQ_HEARD,
 	SDP_IB_DREP_HEARD,	/* or the DREQ was given up */
 	SDP_IB_LOST,		/* the device goes */
