@@ -348,7 +348,7 @@ static void keepalive_dead_server(void)
 
 /* ------------------------------------------------- in the middle of everything */
 
-enum { STREAMS = 4, SOON = 3000 };
+enum { STREAMS = 4, SOON = 6000 };
 
 /* A connection with both directions full, as far as they go. */
 struct stream {
@@ -403,6 +403,9 @@ static int streams_open_(struct stream *s, bool client)
 
 		s[i].send = (struct task){ .run = task_send_on, .fd = fd, .len = 1ull << 40 };
 		s[i].recv = (struct task){ .run = task_recv_on, .fd = fd };
+		/* Who waits for room, with nothing under way, asks after 10 s else. */
+		OK(set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1));
+		OK(set_int(fd, SOL_TCP, TCP_KEEPIDLE, 1));
 		task_start(&s[i].send);
 	}
 	for (i = 0; i < STREAMS; i++) {
