@@ -32,6 +32,15 @@ set_both() {
 	done
 }
 
+# Those that are closed are gone, and not for a minute part of what comes after them.
+no_time_wait() {
+	local host
+
+	for host in h1 $server; do
+		on "$host" sysctl -qw net.ipv4.tcp_max_tw_buckets=0 || status=1
+	done
+}
+
 # OPTION...
 session() {
 	local word last='' as='' over_one='sdp' client=() pages=''
@@ -44,6 +53,8 @@ session() {
 			client+=("$word") ;;
 		*)	case $word in
 			--set | --as) ;;
+			--idle)	no_time_wait
+				client+=("$word") ;;
 			--huge)	pages=$word client+=("$word") ;;
 			*)	client+=("$word") ;;
 			esac ;;
