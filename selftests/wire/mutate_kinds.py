@@ -49,8 +49,8 @@ def edge(r, raw, private=False):
 
 
 BOUNDS = {'0': lambda now, most: 0, '1': lambda now, most: 1,
-          'most - 1': lambda now, most: most - 1, 'most': lambda now, most: most, 'valid - 1': lambda now, most: now - 1,
-          'valid + 1': lambda now, most: now + 1}
+          'most - 1': lambda now, most: most - 1, 'most': lambda now, most: most,
+          'valid - 1': lambda now, most: now - 1, 'valid + 1': lambda now, most: now + 1}
 
 
 def bounds(messages, private=False):

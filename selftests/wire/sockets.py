@@ -169,8 +169,8 @@ class Agent:
 
     def logged(self):
         """The kernel's log since the last time, without what soft-RoCE has to say
-        of each queue pair that ends by an error, and a debug kernel of a thread
-        that ends, if it used more stack than any before."""
+        of each queue pair that ends by an error, a debug kernel of a thread that
+        ends, if it used more stack than any before, and a busy network card, once."""
         lines = []
         try:
             while True:
@@ -180,7 +180,8 @@ class Agent:
                     lines.append('lines were lost')
                     continue
                 text = text.split(';', 1)[1].split('\n')[0]
-                if not re.match(r'rxe\d+: qp#\d+ |.* used greatest stack depth: ', text):
+                if not re.match(r'rxe\d+: qp#\d+ |.* used greatest stack depth: |'
+                                r'.*: Budget exhausted after napi rescheduled', text):
                     lines.append(text)
         except BlockingIOError:
             return lines
