@@ -391,15 +391,30 @@ static int sdp_shutdown(struct socket *sock, int how)
 	return err;
 }
 
+/* Bound to ::ffff:0.0.0.0 it stays filed under that, see sdp_link_set_names(); TCP
+ * takes only :: for no address.
+ */
+static void sdp_sock_real_name(const struct sock *sk, struct sockaddr *addr)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
+
+	if (addr->sa_family == AF_INET6 &&
+	    ipv6_addr_v4mapped(&sin6->sin6_addr) &&
+	    !sin6->sin6_addr.s6_addr32[3])
+		sin6->sin6_addr = inet6_sk(sk)->saddr;
+}
+
 static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
 	struct sock *sk = sock->sk;
 	struct sdp_sk *ssk;
+	bool connected;
 	int err;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
-	if (peer && ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED) {
+	connected = ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED;
+	if (peer && connected) {
 		struct sdp_conn *conn = sdp_link_conn_get(ssk);
 
 		/* 2: the peer's name whatever sk_state says. */
@@ -408,6 +423,8 @@ static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 		sdp_conn_put(conn);
 	}
 	err = sdp_ulp_tcp(sk)->getname(sock, addr, peer);
+	if (err > 0 && !peer && connected)
+		sdp_sock_real_name(sk, addr);
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;
