@@ -289,8 +289,8 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 /* TCP has the last word: whoever of several callers changed it last. */
 static bool sdp_listen_is_over(const struct sock *sk, const struct sdp_sk *ssk)
 {
-	return ssk->port && (READ_ONCE(sk->sk_state) != TCP_LISTEN ||
-			     READ_ONCE(inet_sk(sk)->inet_num) != ssk->port);
+	return READ_ONCE(sk->sk_state) != TCP_LISTEN ||
+	       (ssk->port && READ_ONCE(inet_sk(sk)->inet_num) != ssk->port);
 }
 
 void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk)
@@ -302,7 +302,8 @@ void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk)
 
 void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk)
 {
-	if (!READ_ONCE(ssk->port))
+	/* Without a port of its own it may have children: another's is the same. */
+	if (!READ_ONCE(ssk->port) && !READ_ONCE(ssk->qlen))
 		return;
 	mutex_lock(&ssk->listening);
 	if (sdp_listen_is_over(sk, ssk))
@@ -382,7 +383,6 @@ int sdp_listen(struct socket *sock, int backlog)
 static void sdp_accept_inherit(const struct sock *sk, struct sock *nsk)
 {
 	nsk->sk_mark = READ_ONCE(sk->sk_mark);
-	nsk->sk_priority = READ_ONCE(sk->sk_priority);
 	nsk->sk_sndbuf = READ_ONCE(sk->sk_sndbuf);
 	nsk->sk_rcvbuf = READ_ONCE(sk->sk_rcvbuf);
 	nsk->sk_rcvlowat = READ_ONCE(sk->sk_rcvlowat);
@@ -406,7 +406,14 @@ static void sdp_accept_inherit(const struct sock *sk, struct sock *nsk)
 	tcp_sk(nsk)->keepalive_time = tcp_sk(sk)->keepalive_time;
 	tcp_sk(nsk)->keepalive_intvl = tcp_sk(sk)->keepalive_intvl;
 	tcp_sk(nsk)->keepalive_probes = tcp_sk(sk)->keepalive_probes;
+	tcp_sk(nsk)->recvmsg_inq = tcp_sk(sk)->recvmsg_inq;
 	inet_csk(nsk)->icsk_user_timeout = inet_csk(sk)->icsk_user_timeout;
+	inet_csk(nsk)->icsk_syn_retries = inet_csk(sk)->icsk_syn_retries;
+	nsk->sk_reuseport = sk->sk_reuseport;
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	nsk->sk_ll_usec = READ_ONCE(sk->sk_ll_usec);
+#endif
+	inet_sk(nsk)->uc_ttl = READ_ONCE(inet_sk(sk)->uc_ttl);
 	inet_sk(nsk)->tos = READ_ONCE(inet_sk(sk)->tos);
 	if (sk->sk_family == AF_INET6)
 		inet6_sk(nsk)->tclass = READ_ONCE(inet6_sk(sk)->tclass);
@@ -479,7 +486,9 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 	int resets, err;
 
 	for (resets = 0; resets < SDP_ACCEPT_RESETS; resets++) {
-		conn = sdp_listen_pop(ssk, false);
+		/* If it was ended from outside TCP says so. */
+		conn = READ_ONCE(sk->sk_state) == TCP_LISTEN ?
+		       sdp_listen_pop(ssk, false) : NULL;
 		if (conn)
 			return sdp_accept_child(sk, ssk, newsock, conn);
 		SDP_ACCEPT_FLAGS = flags | O_NONBLOCK;
@@ -535,6 +544,8 @@ int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS)
 			break;
 		}
 	}
+	if (err == -EINVAL)
+		sdp_listen_check(sk, ssk);
 	sdp_ulp_put(ssk);
 out:
 	sdp_ulp_leave();

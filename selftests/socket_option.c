@@ -101,6 +101,14 @@ TEST(options_inherited)
 		{ "TCP_KEEPCNT", SOL_TCP, TCP_KEEPCNT, 5 },
 		{ "TCP_USER_TIMEOUT", SOL_TCP, TCP_USER_TIMEOUT, 40000 },
 		{ "TCP_LINGER2", SOL_TCP, TCP_LINGER2, 20 },
+		{ "SO_REUSEPORT", SOL_SOCKET, SO_REUSEPORT, 1 },
+		{ "SO_BUSY_POLL", SOL_SOCKET, SO_BUSY_POLL, 17 },
+		{ "SO_ZEROCOPY", SOL_SOCKET, SO_ZEROCOPY, 1 },
+		{ "TCP_CORK", SOL_TCP, TCP_CORK, 1 },
+		{ "TCP_SYNCNT", SOL_TCP, TCP_SYNCNT, 4 },
+		{ "TCP_INQ", SOL_TCP, TCP_INQ, 1 },
+		{ "IP_TTL", SOL_IP, IP_TTL, 33 },
+		{ "IP_TOS", SOL_IP, IP_TOS, 0x10 },
 	};
 	struct linger linger = { .l_onoff = 1, .l_linger = 7 };
 	socklen_t len = sizeof(linger);
@@ -128,6 +136,9 @@ TEST(options_inherited)
 			FAIL("%s: %d on the listener, %d on the accepted socket",
 			     inherited[i].name, inherited[i].value, got);
 	}
+	/* IP_TOS has given the listener one. */
+	CHECK(get_int(p.l, SOL_SOCKET, SO_PRIORITY) > 0);
+	EQ(0, get_int(p.s, SOL_SOCKET, SO_PRIORITY));
 	memset(&linger, 0, sizeof(linger));
 	OK(getsockopt(p.s, SOL_SOCKET, SO_LINGER, &linger, &len));
 	EQ(1, linger.l_onoff);
