@@ -5,6 +5,7 @@ The peer's memory is Python's, and it sees each RDMA read of the kernel; what th
 kernel offers it reads by RDMA, and tries to read beside it.
 """
 import errno
+import threading
 import time
 
 import peer as wire
@@ -473,6 +474,31 @@ def sender_is_killed(t, wait):
     assert c.heard_mids.count(sdp.SRC_AVAIL_CANCEL) == 1, c.heard_mids
     assert took and KILLED - 1 < took < KILLED + 3 * FACTOR, took
     assert t.remote.error(s) == errno.ETIMEDOUT
+    c.expect_dreq()
+    t.close(s)
+
+
+@case(accept=1, aborts=1)
+def sender_is_killed_and_told_of_bytes(t):
+    """One after the other does not keep him: it is the cancel that has no answer."""
+    c, s = peer_that_takes(t, 100)
+    pid = t.remote.send_by_child(s, SIZE, 3)
+    wants(c, sdp.SRC_AVAIL, PIECE)
+    wants(c, sdp.SRC_AVAIL_CANCEL)
+    over = threading.Event()
+
+    def tell():
+        while not over.wait(1):
+            c.send(sdp.RDMA_RD_COMPL, size=1)
+
+    teller = threading.Thread(target=tell)
+    teller.start()
+    try:
+        took = t.remote.kill(pid, 30 * FACTOR)
+    finally:
+        over.set()
+        teller.join()
+    assert took and took < KILLED + 3 * FACTOR, took
     c.expect_dreq()
     t.close(s)
 
