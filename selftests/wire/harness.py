@@ -72,6 +72,7 @@ class Test:
         self.peer, self.host = self.peers[ipv], HOST[ipv]
         self.conns, self.sysctls, self.open = [], {}, []
         self.counted_by_case = set()
+        self.verdict = None             # of the trace point on what was malformed
 
     # ---- shorthand ----
 
@@ -240,7 +241,9 @@ class Test:
 def quiet(t, broken):
     """So many connections broke the protocol: each is told of once by the trace point, and
     what any peer does is nothing for the log."""
-    lines = [line for line in t.remote.traced('sdp_fail') if line.endswith(' received')]
+    said = t.remote.traced('sdp_fail')
+    lines = [line for line in said if line.endswith(' received')]
+    assert not t.verdict or any(line.endswith(' ' + t.verdict) for line in said), said
     assert len(lines) == broken, f'{broken} protocol errors are traced as {lines}'
     log = t.remote.logged()
     assert not log, f'the log of h1 has {len(log)} new lines: {log[:5]}'
