@@ -374,12 +374,12 @@ TEST_LIMIT(unload_under_stream, ON_SDP, 60)
 			was = counter("bytes_received");
 		}
 	}
+	/* A slow machine has not come so far by now. */
+	EVENTUALLY(true, send[0].ret >= AT_LEAST && send[1].ret >= AT_LEAST);
 	*stop = true;
 	CHILD_OK(pid);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++)
 		EQ(task_join(&send[i]), task_join(&recv[i]));
-		CHECK(recv[i].ret >= AT_LEAST);
-	}
 	close(p.c);
 	must_stay();
 	close(p.s);

@@ -20,6 +20,8 @@ AT_ONCE = 8             # conversations
 STRETCH = 2000          # mutations between two counts
 LOG_LINES = 3           # of the kernel's log, in that time
 CONSUMER_DEFINED = 28
+# Of a REJ, by the counter that hello_refused() names.
+REJ_REASONS = {'reject_hello': 5, 'reject_path': 12}
 COUNTED = ('connect accept connect_fail fallback reject_hello reject_path reject_listener '
            'reject_backlog reject_limit tcp_accept tcp_reset proto_errors resets aborts '
            'device_gone no_buffer timeouts').split()

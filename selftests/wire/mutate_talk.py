@@ -7,7 +7,7 @@ import peer as wire
 import roce
 import sdp_decode as sdp
 from mutate_model import (
-    BASE, BUFS, CONSUMER_DEFINED, HOST, LENT, MASK, PEER_PORT, READS, RKEY, Memory, Model,
+    BASE, BUFS, CONSUMER_DEFINED, HOST, LENT, MASK, PEER_PORT, READS, REJ_REASONS, RKEY, Memory, Model,
     check, hello_ack_refused, hello_refused)
 from mutate_kinds import KINDS, MORE, ONE, at_bound, edge, flip, put
 from parrot import GREETING, PORT
@@ -130,7 +130,7 @@ class Talk:
         mad = yield 'REP', lambda: self.has_mad(sdp.REP, sdp.REJ)
         check((mad.attr == sdp.REJ) == bool(refused), f'{sdp.CM_NAMES[mad.attr]}: {refused}')
         if refused:
-            check(mad.reason == CONSUMER_DEFINED, f'REJ reason {mad.reason}')
+            check(mad.reason == REJ_REASONS[refused], f'REJ reason {mad.reason}, {refused}')
             run.expect[refused] += 1
             return False
         run.expect['accept'] += 1
