@@ -117,6 +117,16 @@ static void sdp_msg_keep_spare(struct sdp_conn *conn, struct page *page)
 	get_page(page);
 	sdp_mem_add(page_size(page));
 	conn->tx.spare[conn->tx.nspare++] = page;
+	sdp_msg_fit(conn);
+}
+
+void sdp_msg_fit(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	while (conn->tx.nspare &&
+	       conn->tx.outstanding + conn->tx.nspare *
+	       page_size(conn->tx.spare[0]) > READ_ONCE(conn->tx.limit))
+		put_page(sdp_msg_take_spare(conn));
 }
 
 /* A spare page in place of one that has no room for @bytes, if there is one. */

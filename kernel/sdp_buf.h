@@ -249,6 +249,14 @@ void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg);
 void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
+ * sdp_msg_fit() - let spare pages go that SO_SNDBUF has no room for
+ * @conn: the connection, tx.lock held
+ *
+ * Context: process or softirq.
+ */
+void sdp_msg_fit(struct sdp_conn *conn);
+
+/**
  * sdp_msg_idle() - nothing is under way: let the spare pages go
  * @conn: the connection, tx.lock held
  *

@@ -52,6 +52,8 @@ static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->charged += charge;
 	conn->tx.outstanding += charge;
 	sdp_mem_add(charge);
+	if (conn->tx.nspare)
+		sdp_msg_fit(conn);
 	return true;
 }
 
