@@ -24,7 +24,7 @@ CONSUMER_DEFINED = 28
 REJ_REASONS = {'reject_hello': 5, 'reject_path': 12}
 COUNTED = ('connect accept connect_fail fallback reject_hello reject_path reject_listener '
            'reject_backlog reject_limit tcp_accept tcp_reset proto_errors resets aborts '
-           'device_gone no_buffer timeouts').split()
+           'device_gone timeouts').split()
 MASK = 0xffffffff
 COMBINED, PIPELINED, BUFFERED = 1, 2, 0
 RKEY, BASE, LENT = 0x1234, 0x7f0000001000, pattern(70000, 6)    # what is offered
