@@ -46,6 +46,13 @@ void fault_nothing(struct step *st);
 
 /* What several ops have before their calls, and after: fault_steps.c. */
 
+/*
+ * @l listens at a @port that the kernel gives to nobody by itself: what is remembered
+ * of it is not met again by a connection that wants another one.
+ */
+int fault_listen_at_(int l, union addr *a, int port);
+#define fault_listen_at(...) CALL(fault_listen_at_(__VA_ARGS__))
+
 /* A connection. */
 void fault_before_talk(struct step *st);
 /* FAULT_SAID bytes of fault_big on their way to p.s, copied. */

@@ -631,11 +631,11 @@ TEST_LIMIT(diag_faults, BIT(DOOR1_V4), 60)
 	fault_sweep(&op, 1);
 }
 
-/* Of a socket that TCP has taken over. */
-static void before_fallen(struct step *st)
+/* Of a socket that TCP has taken over; of a @port of its own each time. */
+static void before_fallen(struct step *st, int *port)
 {
 	sysctl("cache_timeout", 600000);
-	st->p.l = tcp_listener(&st->p.addr);
+	st->p.l = fault_listen_at(tcp_sock(), &st->p.addr, (*port)++);
 	st->p.c = sock();
 	OK(connect_to(st->p.c, &st->p.addr));
 	EQ(-1, transport(st->p.c));
@@ -644,14 +644,19 @@ static void before_fallen(struct step *st)
 
 static int call_ip_info(struct step *st)
 {
-	bool v6 = variant->family == AF_INET6;
 	struct sdp_info info;
-	socklen_t len = sizeof(info);
 
-	if (getsockopt(st->p.c, v6 ? SOL_IPV6 : SOL_IP, IP_SDP_INFO, &info, &len))
+	if (ip_info(st->p.c, &info) < 0)
 		return -1;
 	EQ(SDP_REASON_REFUSED, info.sdpi_reason);
 	return 0;
+}
+
+static void before_ip_info(struct step *st)
+{
+	static int port = 24000;
+
+	before_fallen(st, &port);
 }
 
 static void after_ip_info(struct step *st, int ret)
@@ -663,7 +668,7 @@ static void after_ip_info(struct step *st, int ret)
 TEST_LIMIT(ip_info_faults, ON_DOOR3, 60)
 {
 	static const struct op op = {
-		"IP_SDP_INFO", before_fallen, call_ip_info, after_ip_info, { EFAULT },
+		"IP_SDP_INFO", before_ip_info, call_ip_info, after_ip_info, { EFAULT },
 	};
 
 	fault_sweep(&op, 1);
@@ -715,7 +720,9 @@ TEST_LIMIT(counters_faults, BIT(TCP_V4) | BIT(DOOR1_V4) | BIT(DOOR3_V4), 60)
 
 static void before_peers(struct step *st)
 {
-	before_fallen(st);
+	static int port = 25000;
+
+	before_fallen(st, &port);
 	st->arg = "/proc/net/sdp_peers";
 }
 

@@ -194,9 +194,7 @@ TEST_LIMIT(life_one_page, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 400)
  */
 static int goes(const union addr *a, int l, int *reason)
 {
-	int level = variant->family == AF_INET6 ? SOL_IPV6 : SOL_IP;
 	struct sdp_info info;
-	socklen_t len = sizeof(info);
 	int c, s, by;
 
 	/* TCP, when it takes over, may have no memory for itself. */
@@ -209,7 +207,7 @@ static int goes(const union addr *a, int l, int *reason)
 	set_limits(c);
 	by = transport(c);
 	*reason = -1;
-	if (!getsockopt(c, level, IP_SDP_INFO, &info, &len))
+	if (ip_info(c, &info) > 0)
 		*reason = info.sdpi_reason;
 	else if (errno != ENOPROTOOPT)
 		FAIL("IP_SDP_INFO: %s", ktap_errno(errno));
@@ -220,18 +218,6 @@ static int goes(const union addr *a, int l, int *reason)
 	close(s);
 	return by;
 }
-
-/* A port of which nothing is known. */
-static int listen_at_(int l, union addr *a, int port)
-{
-	here(a, port);
-	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
-	OK(bind_to(l, a));
-	OK(listen(l, 8));
-	return l;
-}
-
-#define listen_at(...) CALL(listen_at_(__VA_ARGS__))
 
 /* Those that fell back so far are on record no more. */
 static void forget_records(void)
@@ -256,7 +242,7 @@ TEST_LIMIT(refused_faults, ON_DOOR3, 240)
 	sysctl("cache_timeout", 600000);
 	fault_aim(FAULT_IN_MODULE);
 	for (k = 2; missed < 3 && k < 1000; k++) {
-		l = listen_at(tcp_sock(), &a, 20000 + k);
+		l = fault_listen_at(tcp_sock(), &a, 20000 + k);
 		fault_strike_once("failslab", k);
 		EQ(-1, goes(&a, l, &reason));
 		hit = fault_struck_yet("failslab");
@@ -295,14 +281,14 @@ TEST_LIMIT(refused_unremembered, ON_DOOR3, 60)
 	forget_records();
 	fault_aim_into("sdp_record_add");
 	fault_strike("failslab", "1", "100", "1");
-	l = listen_at(tcp_sock(), &a, 21000);
+	l = fault_listen_at(tcp_sock(), &a, 21000);
 	EQ(-1, goes(&a, l, &reason));
 	CHECK(fault_struck_yet("failslab"));
 	EQ(-1, reason);
 	fault_quiet();
 	close(l);
 	/* One that is older makes room. */
-	l = listen_at(tcp_sock(), &a, 21001);
+	l = fault_listen_at(tcp_sock(), &a, 21001);
 	EQ(-1, goes(&a, l, &reason));
 	EQ(SDP_REASON_REFUSED, reason);
 	fault_strike("failslab", "1", "100", "1");
@@ -314,7 +300,7 @@ TEST_LIMIT(refused_unremembered, ON_DOOR3, 60)
 	/* That the next need not try. */
 	fault_aim_into("sdp_peers_learn");
 	fault_strike("failslab", "1", "100", "1");
-	l = listen_at(tcp_sock(), &a, 21002);
+	l = fault_listen_at(tcp_sock(), &a, 21002);
 	EQ(-1, goes(&a, l, &reason));
 	CHECK(fault_struck_yet("failslab"));
 	EQ(SDP_REASON_REFUSED, reason);
@@ -330,7 +316,7 @@ TEST_LIMIT(refused_unremembered, ON_DOOR3, 60)
 	sysctl("learn", 1);
 	fault_aim_into("sdp_peers_probing");
 	fault_strike("failslab", "1", "100", "1");
-	l = listen_at(sock(), &a, 21003);
+	l = fault_listen_at(sock(), &a, 21003);
 	EQ(-1, goes(&a, l, &reason));
 	CHECK(fault_struck_yet("failslab"));
 	EQ(SDP_REASON_LEARNING, reason);
@@ -376,7 +362,7 @@ TEST_LIMIT(probe_faults, ON_DOOR3, 240)
 	for (k = 2; missed < 3 && k < 1000; k++) {
 		/* For good; what failed is held against it for a moment only. */
 		sysctl("cache_timeout", 600000);
-		l = listen_at(sock(), &a, port + k);
+		l = fault_listen_at(sock(), &a, port + k);
 		fault_strike_once("failslab", k);
 		by = goes(&a, l, &reason);
 		EVENTUALLY(true, strcmp("asked", known_of(&a)) != 0);

@@ -4,6 +4,15 @@
 
 #include "fault.h"
 
+int fault_listen_at_(int l, union addr *a, int port)
+{
+	here(a, port);
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, a));
+	OK(listen(l, 8));
+	return l;
+}
+
 void fault_before_talk(struct step *st)
 {
 	pair_open(&st->p);

@@ -48,14 +48,15 @@ static unsigned long long calls(int map)
 
 enum { R0, R1, R2, R6 = 6, FRAME = 10 };
 
-/* Counts in @map; what is for the port of @from goes to @to. */
+/* Counts in @map; what is for the port of @from goes to that of @to, at its address. */
 static int load(int map, const union addr *from, const union addr *to)
 {
-	enum {
-		IP = offsetof(struct bpf_sock_addr, user_ip4),
-		PORT = offsetof(struct bpf_sock_addr, user_port),
-	};
-	struct bpf_insn program[] = {
+	enum { PORT = offsetof(struct bpf_sock_addr, user_port) };
+	bool v6 = variant->family == AF_INET6;
+	int words = v6 ? 4 : 1, ip = v6 ? offsetof(struct bpf_sock_addr, user_ip6) :
+					  offsetof(struct bpf_sock_addr, user_ip4);
+	const __u32 *word = v6 ? to->in6.sin6_addr.s6_addr32 : &to->in.sin_addr.s_addr;
+	struct bpf_insn program[32] = {
 		INSN(BPF_ALU64 | BPF_MOV | BPF_X, R6, R1, 0, 0),
 		INSN(BPF_ST | BPF_MEM | BPF_W, FRAME, 0, -4, 0),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_X, R2, FRAME, 0, 0),
@@ -67,24 +68,28 @@ static int load(int map, const union addr *from, const union addr *to)
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, R1, 0, 0, 1),
 		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, R0, R1, 0, BPF_ADD),
 		INSN(BPF_LDX | BPF_MEM | BPF_W, R1, R6, PORT, 0),
-		INSN(BPF_JMP | BPF_JNE | BPF_K, R1, 0, 4, from->in.sin_port),
+		INSN(BPF_JMP | BPF_JNE | BPF_K, R1, 0, 2 + 2 * words, from->in.sin_port),
 		INSN(BPF_ALU | BPF_MOV | BPF_K, R1, 0, 0, to->in.sin_port),
 		INSN(BPF_STX | BPF_MEM | BPF_W, R6, R1, PORT, 0),
-		INSN(BPF_ALU | BPF_MOV | BPF_K, R1, 0, 0, to->in.sin_addr.s_addr),
-		INSN(BPF_STX | BPF_MEM | BPF_W, R6, R1, IP, 0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, 1),
-		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
 	static char log[16384];
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
-		.expected_attach_type = BPF_CGROUP_INET4_CONNECT,
-		.insns = (unsigned long)program, .insn_cnt = ARRAY_SIZE(program),
-		.license = (unsigned long)"GPL",
+		.expected_attach_type = v6 ? BPF_CGROUP_INET6_CONNECT :
+					     BPF_CGROUP_INET4_CONNECT,
+		.insns = (unsigned long)program, .license = (unsigned long)"GPL",
 		.log_buf = (unsigned long)log, .log_size = sizeof(log), .log_level = 1,
 	};
-	int fd = bpf(BPF_PROG_LOAD, &attr);
+	int i, n = 14, fd;
 
+	for (i = 0; i < words; i++) {
+		program[n++] = INSN(BPF_ALU | BPF_MOV | BPF_K, R1, 0, 0, word[i]);
+		program[n++] = INSN(BPF_STX | BPF_MEM | BPF_W, R6, R1, ip + 4 * i, 0);
+	}
+	program[n++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, 1);
+	program[n++] = INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	attr.insn_cnt = n;
+	fd = bpf(BPF_PROG_LOAD, &attr);
 	if (fd < 0)
 		FAIL("BPF_PROG_LOAD: %s: %s", ktap_errno(errno), log);
 	return fd;
@@ -95,7 +100,8 @@ static void hook(int program)
 {
 	union bpf_attr attr = {
 		.link_create.prog_fd = program,
-		.link_create.attach_type = BPF_CGROUP_INET4_CONNECT,
+		.link_create.attach_type = variant->family == AF_INET6 ?
+			BPF_CGROUP_INET6_CONNECT : BPF_CGROUP_INET4_CONNECT,
 	};
 	char root[] = "/tmp/cgroup.XXXXXX";
 
@@ -109,56 +115,50 @@ static void hook(int program)
 	OK(bpf(BPF_LINK_CREATE, &attr));
 }
 
-/* Asked once for each connection, which goes where it says; as does what falls back. */
-TEST_ON(connect_hook, BIT(TCP_V4) | BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4))
+/*
+ * To where nobody listens, and the hook sends it to @l, which is at @to.  Return: the
+ * two ends, in @c and @s, and how often the hook was asked.
+ */
+static unsigned long long hooked(int l, const union addr *to, int *c, int *s)
 {
-	int map = counts_map(), l, c, s;
-	union addr from, to, peer;
+	int map = counts_map();
+	union addr from, peer;
 
 	if (map < 0) {
 		EQ(ENOSYS, errno);
-		ktap_note("this kernel has no BPF");
-		return;
+		ktap_skip("this kernel has no BPF");
 	}
 	if (on_sdp())
 		sysctl("cache_timeout", 0);
 	closed_port(&from);
-	l = listener(&to, 8);
-	hook(load(map, &from, &to));
-	c = sock();
-	OK(connect_to(c, &from));
-	must_be_sdp(c);
-	s = accept_one(l);
-	EQ(1, calls(map));
-	OK(peer_of(c, &peer));
-	CHECK(addr_equal(&peer, &to));
-	send_text(c, "elsewhere");
-	recv_text(s, "elsewhere");
+	hook(load(map, &from, to));
+	*c = sock();
+	OK(connect_to(*c, &from));
+	*s = accept_any(l);
+	OK(peer_of(*c, &peer));
+	CHECK(addr_equal(&peer, to));
+	send_text(*c, "elsewhere");
+	recv_text(*s, "elsewhere");
+	return calls(map);
 }
 
-/* TCP asks anew, of the same address. */
-TEST_ON(connect_hook_falls_back, BIT(TCP_V4) | BIT(DOOR3_V4))
+/* Asked once for each connection, which goes where it says. */
+TEST(connect_hook)
 {
-	int map = counts_map(), l, c, s;
-	union addr from, to, peer;
+	union addr to;
+	int l = listener(&to, 8), c, s;
 
-	if (map < 0) {
-		EQ(ENOSYS, errno);
-		ktap_note("this kernel has no BPF");
-		return;
-	}
-	if (on_sdp())
-		sysctl("cache_timeout", 0);
-	closed_port(&from);
-	l = tcp_listener(&to);
-	hook(load(map, &from, &to));
-	c = sock();
-	OK(connect_to(c, &from));
+	EQ(1, hooked(l, &to, &c, &s));
+	must_be_sdp(c);
+	must_be_sdp(s);
+}
+
+/* As does what falls back: TCP asks anew, of the same address. */
+TEST_ON(connect_hook_falls_back, ON_TCP | ON_DOOR3)
+{
+	union addr to;
+	int l = tcp_listener(&to), c, s;
+
+	EQ(on_sdp() ? 2 : 1, hooked(l, &to, &c, &s));
 	EQ(-1, transport(c));
-	s = accept_any(l);
-	EQ(on_sdp() ? 2 : 1, calls(map));
-	OK(peer_of(c, &peer));
-	CHECK(addr_equal(&peer, &to));
-	send_text(c, "elsewhere");
-	recv_text(s, "elsewhere");
 }

@@ -46,7 +46,6 @@ static int falls_by_(int (*call)(int fd, const union addr *a), int fd,
 	unsigned long long before[SDP_REASON_COUNT], after[SDP_REASON_COUNT];
 	unsigned long long all = counter("fallback");
 	struct sdp_info info = { };
-	socklen_t len = sizeof(info);
 	char word[64];
 	int i;
 
@@ -61,8 +60,7 @@ static int falls_by_(int (*call)(int fd, const union addr *a), int fd,
 		if (after[i] != before[i] + (i == reason))
 			FAIL("fallback_%s: %llu more, for a reason %s", words[i],
 			     after[i] - before[i], words[reason]);
-	OK(getsockopt(fd, variant->family == AF_INET6 ? SOL_IPV6 : SOL_IP,
-		      IP_SDP_INFO, &info, &len));
+	OK(ip_info(fd, &info));
 	EQ(SDP_TRANSPORT_TCP, info.sdpi_transport);
 	EQ(reason, info.sdpi_reason);
 	snprintf(word, sizeof(word), "reason=%s tcp", words[reason]);

@@ -13,22 +13,6 @@
 
 enum { ESTABLISHED = 3, CLOSE_WAIT = 7, FIN_WAIT_2 = 5 };	/* SDP_STATES */
 
-static int level(void)
-{
-	return variant->family == AF_INET6 ? SOL_IPV6 : SOL_IP;
-}
-
-/* Return: its size, or -1 with errno. */
-static int ip_info(int fd, struct sdp_info *info)
-{
-	socklen_t len = sizeof(*info);
-
-	memset(info, 0xee, sizeof(*info));
-	if (getsockopt(fd, level(), IP_SDP_INFO, info, &len))
-		return -1;
-	return len;
-}
-
 /* A client of ours that TCP took over. */
 static int fallen(const union addr *a)
 {
@@ -103,27 +87,27 @@ TEST_ON(ip_info_sizes, ON_SDP)
 	for (i = 0; i < 2; i++) {
 		for (n = 0; n < 8; n++) {
 			len = n;
-			FAILS(EINVAL, getsockopt(fd[i], level(), IP_SDP_INFO,
+			FAILS(EINVAL, getsockopt(fd[i], ip_level(), IP_SDP_INFO,
 						 buf, &len));
 		}
 		memset(buf, 0xee, sizeof(buf));
 		len = 9;
-		OK(getsockopt(fd[i], level(), IP_SDP_INFO, buf, &len));
+		OK(getsockopt(fd[i], ip_level(), IP_SDP_INFO, buf, &len));
 		EQ(9, len);
 		EQ(i ? SDP_TRANSPORT_TCP : SDP_TRANSPORT_NONE, buf[0]);
 		EQ(0xee, buf[9]);
 		len = sizeof(buf);
-		OK(getsockopt(fd[i], level(), IP_SDP_INFO, buf, &len));
+		OK(getsockopt(fd[i], ip_level(), IP_SDP_INFO, buf, &len));
 		EQ(sizeof(struct sdp_info), len);
 		EQ(0xee, buf[len]);
-		FAILS(EFAULT, getsockopt(fd[i], level(), IP_SDP_INFO,
+		FAILS(EFAULT, getsockopt(fd[i], ip_level(), IP_SDP_INFO,
 					 (void *)8, &len));
-		FAILS(EFAULT, getsockopt(fd[i], level(), IP_SDP_INFO, buf,
+		FAILS(EFAULT, getsockopt(fd[i], ip_level(), IP_SDP_INFO, buf,
 					 (void *)8));
 		len = -1;
-		FAILS(EINVAL, getsockopt(fd[i], level(), IP_SDP_INFO, buf,
+		FAILS(EINVAL, getsockopt(fd[i], ip_level(), IP_SDP_INFO, buf,
 					 &len));
-		FAILS(ENOPROTOOPT, set_int(fd[i], level(), IP_SDP_INFO, 1));
+		FAILS(ENOPROTOOPT, set_int(fd[i], ip_level(), IP_SDP_INFO, 1));
 	}
 }
 

@@ -119,15 +119,36 @@ void closed_port_(union addr *a)
 	OK(name_of(fd, a));
 }
 
+int ip_level(void)
+{
+	return variant->family == AF_INET6 ? SOL_IPV6 : SOL_IP;
+}
+
+int ip_info(int fd, struct sdp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0xee, sizeof(*info));
+	if (getsockopt(fd, ip_level(), IP_SDP_INFO, info, &len))
+		return -1;
+	return len;
+}
+
 int must_be_sdp_(int fd)
 {
 	struct sdp_info info;
 
 	if (!on_sdp())
 		return 0;
-	if (sdp_info(fd, &info) < 0)
+	if (sdp_info(fd, &info) < 0) {
+		int err = errno;
+
+		if (ip_info(fd, &info) > 0)
+			FAIL("this connection goes by TCP, for reason %u",
+			     info.sdpi_reason);
 		FAIL("SDP_INFO: %s: this connection goes by TCP",
-		     ktap_errno(errno));
+		     ktap_errno(err));
+	}
 	if (info.sdpi_transport != SDP_TRANSPORT_IB)
 		FAIL("SDP_INFO: transport %u, state %u, reason %u: not SDP",
 		     info.sdpi_transport, info.sdpi_state, info.sdpi_reason);

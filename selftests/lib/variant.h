@@ -88,6 +88,10 @@ int mixed_listener_(union addr *a);
 int accept_any_(int l);
 #define accept_any(l)	CALL(accept_any_(l))
 
+/* Where IP_SDP_INFO is asked, and what it says: its size, or -1 with errno. */
+int ip_level(void);
+int ip_info(int fd, struct sdp_info *info);
+
 /* On an SDP variant the connection must go by SDP. */
 int must_be_sdp_(int fd);
 #define must_be_sdp(fd)	CALL(must_be_sdp_(fd))
