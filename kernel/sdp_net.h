@@ -97,7 +97,8 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	X(require_timeout, 20000, 10, 600000, \
 	  "ms until an attempt fails that may not fall back") \
 	X(cache_timeout, 60000, 0, 86400000, \
-	  "ms that a destination without SDP is left to TCP; 0: always asked") \
+	  "ms that a destination without SDP is left to TCP; 0: it is always asked, " \
+	  "and what is known is forgotten") \
 	X(cache_max,	4096, 0, 1048576, "destinations that are remembered") \
 	X(fallback_records, 1024, 0, 4096, \
 	  "connections that TCP took over whose reason is kept") \

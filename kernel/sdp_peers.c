@@ -248,6 +248,17 @@ void sdp_peers_forget(void)
 	atomic_inc(&sdp_peers_generation);
 }
 
+void sdp_peers_empty(struct sdp_net *sn)
+{
+	struct sdp_peers *peers = sdp_peers_of(sn);
+	struct sdp_peer *peer, *next;
+
+	spin_lock_bh(&peers->lock);
+	list_for_each_entry_safe(peer, next, &peers->list, node)
+		sdp_peers_remove(peers, peer);
+	spin_unlock_bh(&peers->lock);
+}
+
 /* The lock is held for a page of lines at a time. */
 static void *sdp_peers_start(struct seq_file *seq, loff_t *pos)
 	__acquires(&peers->lock)

@@ -79,6 +79,14 @@ void sdp_peers_learn(struct sdp_net *sn, const struct sdp_peer_key *key,
 void sdp_peers_forget(void);
 
 /**
+ * sdp_peers_empty() - forget all destinations of a namespace
+ * @sn: namespace
+ *
+ * Context: process.
+ */
+void sdp_peers_empty(struct sdp_net *sn);
+
+/**
  * sdp_peers_init() - register the per-namespace tables and /proc/net/sdp_peers
  *
  * Context: process.

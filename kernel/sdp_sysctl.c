@@ -9,6 +9,7 @@
 #include <net/net_namespace.h>
 #include "sdp_mem.h"
 #include "sdp_net.h"
+#include "sdp_peers.h"
 #include "sdp_view.h"
 
 static const struct {
@@ -21,6 +22,19 @@ static const struct {
 	SDP_MEM_LIMITS(SDP_MEM_RANGE)
 #undef SDP_MEM_RANGE
 };
+
+/* Who will have nothing remembered does not want it back later either. */
+static int sdp_sysctl_cache_timeout(sdp_ctl_table *table, int write,
+				    void *buf, size_t *len, loff_t *pos)
+{
+	struct sdp_net *sn = container_of((unsigned int *)table->data,
+					  struct sdp_net, cache_timeout);
+	int err = proc_douintvec_minmax(table, write, buf, len, pos);
+
+	if (!err && write && !READ_ONCE(sn->cache_timeout))
+		sdp_peers_empty(sn);
+	return err;
+}
 
 static const struct ctl_table sdp_sysctl_template[] = {
 #define SDP_TUNABLE_ENTRY(field, def, min, max, help) {			\
@@ -62,6 +76,9 @@ static int __net_init sdp_sysctl_enter(struct net *net)
 		return -ENOMEM;
 	memcpy(table, sdp_sysctl_template, sizeof(sdp_sysctl_template));
 	for (i = 0; i < SDP_SYSCTLS; i++) {
+		if (table[i].data ==
+		    (void *)offsetof(struct sdp_net, cache_timeout))
+			table[i].proc_handler = sdp_sysctl_cache_timeout;
 		if (i < SDP_SYSCTLS - SDP_SYSCTLS_MEM)
 			table[i].data = (char *)sn + (unsigned long)table[i].data;
 		else if (!net_eq(net, &init_net))

@@ -156,6 +156,16 @@ TEST_ON(cache_off, ON_DOOR3)
 	sysctl("cache_max", 0);
 	CHECK(!by_sdp(other, &b));
 	counted(&was, 7, 0, 0, 7);
+	/* 0 forgets for good. */
+	sysctl("cache_max", 4096);
+	CHECK(!by_sdp(other, &b));
+	CHECK(!by_sdp(other, &b));
+	counted(&was, 8, 1, 0, 8);
+	sysctl("cache_timeout", 0);
+	CHECK(!peer_known(&b, addr_port(&b)));
+	remember();
+	CHECK(!by_sdp(other, &b));
+	counted(&was, 9, 1, 0, 9);
 }
 
 /* The oldest of too many makes room. */
