@@ -314,9 +314,10 @@ class Run:
             check(proto >= 0 and reset >= 0 and proto + reset == self.unsure and
                   odd.pop('aborts', 0) == proto, f'{self.unsure} were one or the other, '
                   f'counted: {proto} and {reset}')
-        check(not odd, 'counters moved by ' + ', '.join(
-            f'{k} {moved[k]} instead of {self.expect[k]}' for k in odd))
         lines = self.remote.traced('sdp_fail')
+        check(not odd, ''.join(f'{line}\n' for line in lines if not line.endswith(' received')) +
+              'counters moved by ' + ', '.join(
+            f'{k} {moved[k]} instead of {self.expect[k]}' for k in odd))
         told = [line for line in lines if line.endswith(' received')]
         check(len(told) == moved['proto_errors'],
               f'{len(told)} trace points of {moved["proto_errors"]} protocol errors')
