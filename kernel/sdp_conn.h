@@ -137,7 +137,7 @@ struct sdp_conn {
 	struct sdp_addr local;		/* final when established */
 	int ifindex;			/* bound device, 0: any */
 	u32 mark;			/* for the route */
-	u8 tos;
+	u8 tos;				/* IP_TOS or IPV6_TCLASS; 0: none */
 
 	/* Set before it is established, read without locks after. */
 	u32 rcv_size;			/* of new receive buffers; see sdp_ring.c */

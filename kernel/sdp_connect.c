@@ -356,7 +356,6 @@ static void sdp_connect_set_to(const struct sock *sk,
 	*to = (struct sdp_connect_to) {
 		.ifindex	= READ_ONCE(sk->sk_bound_dev_if),
 		.mark		= READ_ONCE(sk->sk_mark),
-		.tos		= READ_ONCE(inet_sk(sk)->tos),
 	};
 	if (addr->sa_family == AF_INET) {
 		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &to->remote.ip);
@@ -370,11 +369,13 @@ static void sdp_connect_set_to(const struct sock *sk,
 	}
 	if (ipv6_addr_v4mapped(&to->remote.ip)) {
 		to->family = AF_INET;
+		to->tos = READ_ONCE(inet_sk(sk)->tos);
 		if (inet_sk(sk)->inet_saddr)
 			ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr,
 					       &to->local.ip);
 	} else {
 		to->family = AF_INET6;
+		to->tos = READ_ONCE(inet6_sk(sk)->tclass);
 		to->local.ip = inet6_sk(sk)->saddr;
 	}
 }

@@ -163,6 +163,9 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 		return;
 	}
 	rdma_set_ack_timeout(ib->resolver, sdp_ib_ack_timeout(conn));
+	/* Who wants nothing has what the host's administrator wants. */
+	if (conn->tos)
+		rdma_set_service_type(ib->resolver, conn->tos);
 	sdp_ib_ask_address(ib);
 }
 
