@@ -442,3 +442,46 @@ TEST_LIMIT(epoll_faults, ~0u, 120)
 
 	fault_sweep(&op, 1);
 }
+
+/* Who waits for an edge of EPOLLOUT, and has had the first. */
+static void before_edge(struct step *st)
+{
+	struct epoll_event e = { .events = EPOLLOUT | EPOLLET };
+
+	fault_before_talk(st);
+	nonblock(st->p.c, true);
+	st->fd = OK(epoll_create1(EPOLL_CLOEXEC));
+	OK(epoll_ctl(st->fd, EPOLL_CTL_ADD, st->p.c, &e));
+	EQ(1, epoll_wait(st->fd, &e, 1, 0));
+	EQ(0, epoll_wait(st->fd, &e, 1, 0));
+}
+
+static int call_edge(struct step *st)
+{
+	return send(st->p.c, fault_big, FAULT_SAID / 16, MSG_NOSIGNAL);
+}
+
+/* No room, he is told: so he is told when to try again. */
+static void after_edge(struct step *st, int ret)
+{
+	struct epoll_event e;
+
+	if (ret < 0 && errno == EAGAIN)
+		EQ(1, epoll_wait(st->fd, &e, 1, ktap_ms(5000)));
+	nonblock(st->p.c, false);
+	if (ret < 0)
+		ret = OK(call_edge(st));
+	EQ(ret, recv(st->p.s, fault_room, ret, MSG_WAITALL));
+	CHECK(!memcmp(fault_room, fault_big, ret));
+	fault_after_talk(st, 0);
+}
+
+TEST_LIMIT(edge_faults, ~0u, 120)
+{
+	static const struct op op = {
+		"send, who waits for an edge", before_edge, call_edge, after_edge,
+		{ EAGAIN, EFAULT },
+	};
+
+	fault_sweep(&op, 2);
+}
