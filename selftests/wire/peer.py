@@ -235,7 +235,7 @@ class Conn:
     def dreq(self, wait=True):
         self.port.send_mad(self.host, sdp.DREQ,
                            struct.pack('>II', self.id, self.their_id) +
-                           roce.u24(self.qp.peer_qpn), repeat=wait)
+                           roce.u24(self.qp.peer_qpn), repeat=True)
         if wait:
             self.mad('DREP', sdp.DREP, sdp.DREQ)
         self.qp.close()

@@ -71,7 +71,7 @@ class Port:
         self._mad_psn = 0
         self._answers = {}              # (peer, its id, attribute) -> our last MAD
         self._known = {}                # our id -> MAD to repeat, when, how often
-        self.repeated = 0               # how many were
+        self.repeated = 0               # how many REQs were
         threading.Thread(target=self._run, daemon=True).start()
 
     def fresh(self):
@@ -151,7 +151,7 @@ class Port:
             if attr != sdp.REQ:
                 self._answers[dst, theirs, attr] = mad
             if repeat:
-                self._known[ours] = [dst, mad, time.monotonic() + REPEAT, 8]
+                self._known[ours] = [dst, mad, time.monotonic() + REPEAT, 8, attr]
 
     def _emit(self, dst, mad):
         self._mad_psn += 1
@@ -181,7 +181,7 @@ class Port:
         for ours, item in list(self._known.items()):
             if now >= item[2]:
                 self._emit(item[0], item[1])
-                self.repeated += 1
+                self.repeated += item[4] == sdp.REQ
                 item[2], item[3] = now + REPEAT, item[3] - 1
                 if not item[3]:
                     del self._known[ours]
