@@ -236,6 +236,44 @@ TEST(accept_interrupted)
 	FAILS(EINTR, task_join(&t));
 }
 
+/*
+ * Two wait in accept(), and who is to be woken by a connection gets a signal at about that
+ * time: he takes it, or the other one does.
+ */
+TEST_LIMIT(accept_woken_and_interrupted, ~0u, 60)
+{
+	enum { ROUNDS = 200 };
+	int interrupted = 0, i, c, late;
+	struct task first, second;
+	union addr a;
+	int l = listener(&a, 8);
+
+	catch(0);
+	for (i = 0; i < ROUNDS; i++) {
+		first = second = (struct task){ .run = task_accept, .fd = l };
+		task_start(&first);
+		task_start(&second);
+		c = sock_flags(SOCK_NONBLOCK);
+		if (connect_to(c, &a))
+			EQ(EINPROGRESS, errno);
+		usleep(i * 10 % 1000);
+		pthread_kill(first.thread, SIGUSR1);
+		late = -1;
+		if (task_join(&first) < 0) {
+			EQ(EINTR, errno);
+			interrupted++;
+		} else {
+			close(first.ret);
+			late = sock();
+			OK(connect_to(late, &a));
+		}
+		close(OK(task_join(&second)));
+		close(c);
+		close(late);
+	}
+	ktap_note("the first of two was interrupted %d times of %d", interrupted, ROUNDS);
+}
+
 TEST(listener_poll)
 {
 	union addr a;
