@@ -37,6 +37,23 @@ struct op {
 void fault_sweep(const struct op *op, int least);
 void fault_sweep_at(enum fault_aim at, const struct op *op, int least);
 
+/*
+ * Instead of the next chance, by SDP_FAULT_SITES: each place where the module calls for
+ * memory that was not struck yet (fault_sites.c).
+ *
+ *	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
+ *		fault_site_arm(n);
+ *		...
+ *		hit = fault_site_disarm(n);
+ *	}
+ */
+int fault_sites_init(void);
+bool fault_at_sites(void);
+int fault_site_next(int n);
+void fault_site_arm(int n);
+/* No more faults; true if there was one.  errno stays. */
+bool fault_site_disarm(int n);
+
 /* FAULT_TALK bytes each way, and the end of one. */
 void fault_talk(int c, int s);
 /* A new connection, every byte compared. */

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/wait.h>
 
 #include "fault.h"
@@ -140,6 +142,33 @@ static void life_end(struct task *t)
 	close(t->fd);
 }
 
+/* One fault at each site that a connection's life comes by. */
+static void life_at_sites(void)
+{
+	enum { NOBODY = 65534 };
+	enum life life;
+	struct task t;
+	union addr a;
+	int n;
+
+	life_start(&t, &a);
+	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
+		fault_site_arm(n);
+		/* Who has no connection yet is not in the books. */
+		setfsuid(NOBODY);
+		life = life_client(&a);
+		setfsuid(0);
+		if (life == BROKEN)
+			FAIL("site %d: an established connection broke", n + 1);
+		/* What the last messages lead to. */
+		usleep(20000);
+		if (fault_site_disarm(n))
+			EQ(GOOD, life_client(&a));
+	}
+	life_end(&t);
+	fault_still_works();
+}
+
 /* One fault, ever further into the life of a connection. */
 static void one_fault(const char *kind, int least)
 {
@@ -148,6 +177,10 @@ static void one_fault(const char *kind, int least)
 	struct task t;
 	union addr a;
 
+	if (fault_at_sites()) {
+		life_at_sites();
+		return;
+	}
 	life_start(&t, &a);
 	for (k = 2; missed < 3 && k < 1000; k++) {
 		fault_strike_once(kind, k);
@@ -232,6 +265,50 @@ static void forget_records(void)
 	close(l);
 }
 
+/* An address that no route was asked for yet. */
+#define NEW_ADDRESS "fd09::99"
+
+static void new_address(const char *verb)
+{
+	char line[80];
+
+	snprintf(line, sizeof(line), "ip addr %s " NEW_ADDRESS "/128 dev %s nodad", verb,
+		 getenv("SDP_NETDEV") ?: "eth0");
+	EQ(0, system(line));
+}
+
+/* One fault at each site that an attempt comes by which is refused. */
+static void refused_at_sites(void)
+{
+	bool v6 = variant->family == AF_INET6;
+	int l, other, n, reason;
+	union addr a;
+
+	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
+		/* Nothing older makes room: there is nothing. */
+		forget_records();
+		/* The module refuses, as the port has one that is not meant. */
+		other = any_listener(&a, v6 ? AF_INET : AF_INET6, 1);
+		if (v6) {
+			new_address("add");
+			addr_set(&a, AF_INET6, NEW_ADDRESS, addr_port(&a));
+		}
+		l = tcp_sock();
+		OK(bind_to(l, &a));
+		OK(listen(l, 8));
+		fault_site_arm(n);
+		EQ(-1, goes(&a, l, &reason));
+		fault_site_disarm(n);
+		EQ(-1, goes(&a, l, &reason));
+		CHECK(reason >= 0);
+		close(l);
+		close(other);
+		if (v6)
+			new_address("del");
+	}
+	fault_still_works();
+}
+
 /* One fault, ever further into an attempt that is refused: TCP goes on, and well. */
 TEST_LIMIT(refused_faults, ON_DOOR3, 240)
 {
@@ -240,6 +317,10 @@ TEST_LIMIT(refused_faults, ON_DOOR3, 240)
 	int l;
 
 	sysctl("cache_timeout", 600000);
+	if (fault_at_sites()) {
+		refused_at_sites();
+		return;
+	}
 	fault_aim(FAULT_IN_MODULE);
 	for (k = 2; missed < 3 && k < 1000; k++) {
 		l = fault_listen_at(tcp_sock(), &a, 20000 + k);
@@ -345,6 +426,27 @@ static const char *known_of(const union addr *a)
 	return found;
 }
 
+/* One fault at each site that a probe comes by. */
+static void probe_at_sites(int port)
+{
+	union addr a;
+	int l, n, reason;
+
+	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
+		sysctl("cache_timeout", 600000);
+		l = fault_listen_at(sock(), &a, port + n);
+		fault_site_arm(n);
+		goes(&a, l, &reason);
+		EVENTUALLY(true, strcmp("asked", known_of(&a)) != 0);
+		fault_site_disarm(n);
+		sysctl("cache_timeout", 100);
+		EVENTUALLY(SDP_TRANSPORT_IB, goes(&a, l, &reason));
+		close(l);
+	}
+	sysctl("learn", 0);
+	fault_still_works();
+}
+
 /*
  * net.sdp.learn, and one fault ever further into the probe of a server that takes SDP:
  * the connection goes by TCP and well, and the next ones find it out.
@@ -358,6 +460,10 @@ TEST_LIMIT(probe_faults, ON_DOOR3, 240)
 	int l;
 
 	sysctl("learn", 1);
+	if (fault_at_sites()) {
+		probe_at_sites(port);
+		return;
+	}
 	fault_aim(FAULT_IN_MODULE);
 	for (k = 2; missed < 3 && k < 1000; k++) {
 		/* For good; what failed is held against it for a moment only. */
@@ -466,6 +572,41 @@ TEST_LIMIT(life_10_percent, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 120)
 	many_faults("10");
 }
 
+/* Either all of it is there, or the next one serves; false if it was that one. */
+static bool device_serves(const union addr *a)
+{
+	if (life_client(a) == GOOD)
+		return true;
+	device_remove();
+	device_add();
+	EQ(GOOD, life_client(a));
+	return false;
+}
+
+/* One fault at each site that a device which comes leads to. */
+static void device_at_sites(void)
+{
+	struct task t;
+	union addr a;
+	int n;
+
+	/* The first connection makes what others find; it lends all that it can. */
+	sysctl("zcopy_thresh", 4096);
+	sysctl("zcopy_adapt", 0);
+	life_start(&t, &a);
+	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
+		device_remove();
+		fault_site_arm(n);
+		OK(device_try_add());
+		if (life_client(&a) == BROKEN)
+			FAIL("site %d: an established connection broke", n + 1);
+		fault_site_disarm(n);
+		device_serves(&a);
+	}
+	life_end(&t);
+	fault_still_works();
+}
+
 /* A device that comes, and finds a listener, while one allocation fails. */
 TEST_LIMIT(device_add_faults, BIT(DOOR1_V4), 240)
 {
@@ -473,6 +614,10 @@ TEST_LIMIT(device_add_faults, BIT(DOOR1_V4), 240)
 	struct task t;
 	union addr a;
 
+	if (fault_at_sites()) {
+		device_at_sites();
+		return;
+	}
 	life_start(&t, &a);
 	for (k = 2; k < 200; k++) {
 		device_remove();
@@ -482,13 +627,7 @@ TEST_LIMIT(device_add_faults, BIT(DOOR1_V4), 240)
 			break;
 		fault_quiet();
 		struck++;
-		/* Either all of it, or the next one serves. */
-		if (life_client(&a) != GOOD) {
-			useless++;
-			device_remove();
-			device_add();
-			EQ(GOOD, life_client(&a));
-		}
+		useless += !device_serves(&a);
 	}
 	while (!fault_struck_yet("failslab"))
 		life_client(&a);

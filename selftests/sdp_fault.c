@@ -61,44 +61,72 @@ static bool allowed(const struct op *op, int err)
 
 enum { MOST = 500 };
 
+static void step_begin(struct step *st, const struct op *op)
+{
+	*st = (struct step){ .fd = -1, .p = { -1, -1, -1, { } } };
+	op->before(st);
+}
+
+/* @ret and errno are the call's. */
+static void step_end(struct step *st, const struct op *op, int ret, bool hit, int n)
+{
+	if (ret < 0 && !hit)
+		FAIL("%s: %s without any fault", op->name, ktap_errno(errno));
+	if (ret < 0 && !allowed(op, errno))
+		FAIL("%s: fault %d: %s, which TCP does not say", op->name, n,
+		     ktap_errno(errno));
+	op->after(st, ret);
+	close(st->fd);
+	close(st->p.c);
+	close(st->p.s);
+	close(st->p.l);
+	if (hit)
+		fault_still_works();
+}
+
+static void sweep_sites(const struct op *op)
+{
+	struct step st;
+	int n, ret;
+	bool hit;
+
+	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
+		step_begin(&st, op);
+		fault_site_arm(n);
+		errno = 0;
+		ret = op->call(&st);
+		hit = fault_site_disarm(n);
+		step_end(&st, op, ret, hit, n + 1);
+	}
+}
+
 void fault_sweep_at(enum fault_aim at, const struct op *op, int least)
 {
 	int n, failed = 0;
+	struct step st;
+	bool hit = true;
+	int ret;
 
-	fault_aim(at);
 	/* A page fault is no place of the call's to fail. */
 	OK(mlockall(MCL_CURRENT));
+	if (fault_at_sites()) {
+		sweep_sites(op);
+		return;
+	}
+	fault_aim(at);
 	fault_begin();
-	for (n = 1; n < MOST; n++) {
-		struct step st = { .fd = -1, .p = { -1, -1, -1, { } } };
-		bool hit;
-		int ret;
-
-		op->before(&st);
+	for (n = 1; n < MOST && hit; n++) {
+		step_begin(&st, op);
 		fault_arm(n);
 		errno = 0;
 		ret = op->call(&st);
 		hit = fault_disarm();
-		if (ret < 0) {
-			failed++;
-			if (!hit)
-				FAIL("%s: %s without any fault", op->name,
-				     ktap_errno(errno));
-			if (!allowed(op, errno))
-				FAIL("%s: fault %d: %s, which TCP does not say",
-				     op->name, n, ktap_errno(errno));
-		}
-		op->after(&st, ret);
-		close(st.fd);
-		close(st.p.c);
-		close(st.p.s);
-		close(st.p.l);
-		if (!hit)
-			break;
-		fault_still_works();
+		failed += ret < 0;
+		step_end(&st, op, ret, hit, n);
 	}
+	n -= !hit;
 	ktap_note("%s: %d faults, %d calls failed", op->name, n - 1, failed);
-	if (n == MOST)
+	if (hit)
 		FAIL("%s: no end of faults", op->name);
 	if (n - 1 < least)
 		FAIL("%s: expected at least %d places to fail, found %d",
@@ -140,6 +168,10 @@ int main(int argc, char **argv)
 	fault_room = fault_big + FAULT_BIG;
 	pattern_fill(fault_big, FAULT_BIG, 7, 0);
 	signal(SIGPIPE, SIG_IGN);
+	if (fault_sites_init()) {
+		printf("Bail out! SDP_FAULT_SITES is no list of sites\n");
+		return 2;
+	}
 	variant_init();
 	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, choose);
 	fault_quiet();

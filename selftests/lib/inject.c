@@ -146,6 +146,15 @@ void fault_aim_into(const char *function)
 	aim(from, to);
 }
 
+void fault_aim_at(unsigned long address)
+{
+	char from[32], to[32];
+
+	snprintf(from, sizeof(from), "%#lx", address);
+	snprintf(to, sizeof(to), "%#lx", address + 1);
+	aim(from, to);
+}
+
 void fault_aim(enum fault_aim at)
 {
 	unsigned long start = 0, end = 0;

@@ -18,6 +18,8 @@ enum fault_aim {
 int fault_quiet(void);
 /* Where the stack has to be for one. */
 void fault_aim(enum fault_aim at);
+/* In what was called by the instruction before this one. */
+void fault_aim_at(unsigned long address);
 /* In this function, or what it calls. */
 void fault_aim_into(const char *function);
 /* Leave out what is called by this function of the kernel; NULL: nothing. */
