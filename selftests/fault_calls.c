@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fault.h"
 
@@ -298,15 +299,53 @@ TEST_ON(send_waits_for_memory, ON_SDP)
 	fault_talk(p.c, p.s);
 }
 
+enum { TABLE = 2 << 20 };	/* what one page of a page table maps */
+
+/* fault_big where nobody has touched it: there are no page tables for it yet. */
+static void before_lend_untouched(struct step *st)
+{
+	char *at;
+
+	before_lend_1m(st);
+	st->arg = mmap(NULL, 3 * TABLE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(st->arg != MAP_FAILED);
+	at = (char *)(((unsigned long)st->arg + TABLE) & -TABLE);
+	/* What is locked would be there at once. */
+	OK(munlock(fault_big, st->len));
+	CHECK(mremap(fault_big, 0, st->len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at);
+}
+
+static int call_lend_untouched(struct step *st)
+{
+	char *at = (char *)(((unsigned long)st->arg + TABLE) & -TABLE);
+	ssize_t n = send(st->p.c, at, st->len, MSG_NOSIGNAL);
+
+	st->done = n > 0 ? n : 0;
+	return n < 0 ? -1 : 0;
+}
+
+static void after_lend_untouched(struct step *st, int ret)
+{
+	after_send(st, ret);
+	munmap(st->arg, 3 * TABLE);
+}
+
 /* The same without a copy: what cannot be lent is copied. */
 TEST_LIMIT(lend_1m_faults, ON_SDP, 600)
 {
+	static const struct op untouched = {
+		"send 1 MiB, lent untouched", before_lend_untouched, call_lend_untouched,
+		after_lend_untouched, { EFAULT },
+	};
 	static const struct op op = {
 		"send 1 MiB, lent", before_lend_1m, call_send, after_send,
 		{ EFAULT },
 	};
 
 	fault_sweep(&op, 12);
+	/* Elsewhere a page fault is no place of the call's to fail. */
+	if (fault_at_sites())
+		fault_sweep(&untouched, 0);
 }
 
 /* And by MSG_ZEROCOPY, which leaves the rest to others: who was told to is told. */
@@ -369,7 +408,7 @@ TEST_LIMIT(recv_faults, ~0u, 240)
 }
 
 /* Read to where it is wanted; or not, and copied. */
-static void before_take(struct step *st)
+static void before_lent(struct step *st)
 {
 	sysctl("zcopy_thresh", 65536);
 	pair_open(&st->p);
@@ -377,6 +416,11 @@ static void before_take(struct step *st)
 	memset(fault_room, 0, st->len);
 	st->task = (struct task){ .run = task_send, .fd = st->p.c, .buf = fault_big,
 				  .len = st->len };
+}
+
+static void before_take(struct step *st)
+{
+	before_lent(st);
 	task_start(&st->task);
 }
 
@@ -394,6 +438,23 @@ TEST_LIMIT(take_faults, ON_SDP, 240)
 	};
 
 	fault_sweep(&op, 8);
+}
+
+/* Nobody reads yet: it is read by a worker, to buffers; or not, and copied. */
+static int call_fetch(struct step *st)
+{
+	task_start(&st->task);
+	await(st->p.s, POLLIN);
+	return 0;
+}
+
+TEST_LIMIT(fetch_faults, ON_SDP, 240)
+{
+	static const struct op op = {
+		"nobody reads", before_lent, call_fetch, after_take, { 0 },
+	};
+
+	fault_sweep(&op, 0);
 }
 
 enum { MESSAGES = 8 };
