@@ -333,6 +333,7 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 {
 	struct sock *sk = sock->sk;
 	struct sdp_net *sn = sdp_net(sock_net(sk));
+	u16 port;
 	int err;
 
 	err = sdp_ulp_tcp(sk)->listen(sock, backlog);
@@ -341,9 +342,11 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 	/* Another thread may have ended it by now, or have it elsewhere. */
 	if (sdp_listen_is_over(sk, ssk))
 		sdp_listen_close(ssk, sn);
-	if (ssk->port || READ_ONCE(sk->sk_state) != TCP_LISTEN)
+	/* Who ends it takes its port away too; 0 would be one that is not open. */
+	port = READ_ONCE(inet_sk(sk)->inet_num);
+	if (ssk->port || !port || READ_ONCE(sk->sk_state) != TCP_LISTEN)
 		return 0;
-	err = sdp_listen_open(ssk, sn, READ_ONCE(inet_sk(sk)->inet_num));
+	err = sdp_listen_open(ssk, sn, port);
 	if (!err)
 		return 0;
 	trace_sdp_cm(0, "listen", err);
