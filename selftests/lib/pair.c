@@ -194,6 +194,9 @@ static void server_side(void *arg)
 	c->server();
 }
 
+/* What serve() ends with then; who finds his client gone ends with KTAP_FAIL. */
+enum { QUIT = 77 };
+
 /* The server's end of one control connection. */
 static int serve(void)
 {
@@ -205,7 +208,7 @@ static int serve(void)
 	if (!hear(line, sizeof(line)))
 		return 0;
 	if (!strcmp(line, "quit"))
-		return 1;
+		return QUIT;
 	if (sscanf(line, "case %63s %63s", name, word) != 2)
 		return 0;
 	c = find_case(name);
@@ -256,7 +259,7 @@ static int server_main(void)
 			_exit(serve());
 		close(pair_control);
 		waitpid(pid, &status, 0);
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 1) {
+		if (WIFEXITED(status) && WEXITSTATUS(status) == QUIT) {
 			variant_exit();
 			return 0;
 		}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events that a card raises and soft-RoCE never does.  While this is loaded,
+ * writing the name of one to /sys/module/verbs_events/parameters/raise raises it
+ * on the queue pair that a user in the kernel has made last, or on the completion
+ * queue of its sends, as a driver would: by calling the handler, with interrupts
+ * off.  A queue pair is taken once; ENXIO says that there is none, or that it is
+ * destroyed already, EINVAL that no event is called so.
+ *
+ * The device's own verbs are called in any case: this only looks on.  It is to be
+ * unloaded when nobody makes or destroys queue pairs.
+ */
+#include <linux/module.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+static const struct {
+	const char *name;
+	enum ib_event_type event;
+} verbs_events[] = {
+	{ "qp_fatal",		IB_EVENT_QP_FATAL },
+	{ "qp_req_err",		IB_EVENT_QP_REQ_ERR },
+	{ "qp_access_err",	IB_EVENT_QP_ACCESS_ERR },
+	{ "path_mig",		IB_EVENT_PATH_MIG },
+	{ "cq_err",		IB_EVENT_CQ_ERR },
+};
+
+static struct {
+	struct ib_device *device;
+	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			 struct ib_udata *udata);
+	int (*destroy_qp)(struct ib_qp *qp, struct ib_udata *udata);
+	spinlock_t lock;		/* irq-safe: qp, which lives while it is there */
+	struct ib_qp *qp;
+} verbs = {
+	.lock = __SPIN_LOCK_UNLOCKED(verbs.lock),
+};
+
+/* It is made when it can do something: who makes it initialises it next. */
+static int verbs_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			   struct ib_udata *udata)
+{
+	int err = verbs.modify_qp(qp, attr, mask, udata);
+
+	if (!err && !qp->uobject && qp->qp_type == IB_QPT_RC &&
+	    (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_INIT) {
+		spin_lock_irq(&verbs.lock);
+		verbs.qp = qp;
+		spin_unlock_irq(&verbs.lock);
+	}
+	return err;
+}
+
+static int verbs_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
+{
+	spin_lock_irq(&verbs.lock);
+	if (verbs.qp == qp)
+		verbs.qp = NULL;
+	spin_unlock_irq(&verbs.lock);
+	return verbs.destroy_qp(qp, udata);
+}
+
+static int verbs_raise(enum ib_event_type type)
+{
+	struct ib_event event = { .event = type };
+	struct ib_qp *qp;
+
+	spin_lock_irq(&verbs.lock);
+	qp = verbs.qp;
+	verbs.qp = NULL;
+	if (qp) {
+		event.device = qp->device;
+		if (type == IB_EVENT_CQ_ERR) {
+			event.element.cq = qp->send_cq;
+			qp->send_cq->event_handler(&event, qp->send_cq->cq_context);
+		} else {
+			event.element.qp = qp;
+			qp->event_handler(&event, qp->qp_context);
+		}
+	}
+	spin_unlock_irq(&verbs.lock);
+	return qp ? 0 : -ENXIO;
+}
+
+static int verbs_set_raise(const char *text, const struct kernel_param *kp)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(verbs_events); i++)
+		if (sysfs_streq(text, verbs_events[i].name))
+			return verbs_raise(verbs_events[i].event);
+	return -EINVAL;
+}
+
+static const struct kernel_param_ops verbs_raise_ops = {
+	.set = verbs_set_raise,
+};
+
+module_param_cb(raise, &verbs_raise_ops, NULL, 0200);
+MODULE_PARM_DESC(raise, "event: qp_fatal, qp_req_err, qp_access_err, path_mig or cq_err");
+
+static int verbs_add(struct ib_device *device)
+{
+	if (verbs.device || device->ops.driver_id != RDMA_DRIVER_RXE)
+		return -EOPNOTSUPP;
+	verbs.device = device;
+	verbs.modify_qp = device->ops.modify_qp;
+	verbs.destroy_qp = device->ops.destroy_qp;
+	WRITE_ONCE(device->ops.modify_qp, verbs_modify_qp);
+	WRITE_ONCE(device->ops.destroy_qp, verbs_destroy_qp);
+	return 0;
+}
+
+static void verbs_remove(struct ib_device *device, void *data)
+{
+	WRITE_ONCE(device->ops.modify_qp, verbs.modify_qp);
+	WRITE_ONCE(device->ops.destroy_qp, verbs.destroy_qp);
+	spin_lock_irq(&verbs.lock);
+	verbs.qp = NULL;
+	spin_unlock_irq(&verbs.lock);
+	verbs.device = NULL;
+}
+
+static struct ib_client verbs_client = {
+	.name	= "verbs_events",
+	.add	= verbs_add,
+	.remove	= verbs_remove,
+};
+
+static int __init verbs_init(void)
+{
+	return ib_register_client(&verbs_client);
+}
+module_init(verbs_init);
+
+static void __exit verbs_exit(void)
+{
+	ib_unregister_client(&verbs_client);
+}
+module_exit(verbs_exit);
+
+MODULE_DESCRIPTION("Events of verbs that soft-RoCE does not raise");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two hosts, and events that a card may raise on one of them; soft-RoCE raises
+ * none, so kernel/rxe/verbs_events.c does (scripts/vm --rxe).  TCP has no such
+ * thing: what is compared with it is the error that each side is told, that of a
+ * connection that was reset.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pair_cm.h"
+
+#define ON_SOME_SDP	(BIT(DOOR2_V4) | BIT(DOOR3_V6))
+
+enum { HELD = 2000 };	/* ms in which an attempt is not answered */
+
+static const char events_file[] = "/run/rig/modules/verbs_events.ko";
+static const char raise_file[] = "/sys/module/verbs_events/parameters/raise";
+
+/* It stays loaded: the guest's end unloads it. */
+static int events_ready_(void)
+{
+	if (access(events_file, R_OK))
+		ktap_skip("the rig has not built verbs_events (vm --rxe)");
+	if (access(raise_file, W_OK))
+		EQ(0, system("insmod /run/rig/modules/verbs_events.ko"));
+	EVENTUALLY(0, counter("conns"));
+	/* It goes by SDP however long the neighbour takes. */
+	sysctl("connect_timeout", ktap_ms(10000));
+	return 0;
+}
+
+#define events_ready() CALL(events_ready_())
+
+/* On the queue pair that was made last.  Return: 0, or -1 with errno. */
+static int raise_event(const char *name)
+{
+	FILE *f = fopen(raise_file, "w");
+	int err;
+
+	if (!f)
+		return -1;
+	fputs(name, f);
+	err = fflush(f);
+	fclose(f);
+	return err;
+}
+
+/* So many completion queues does our module have. */
+static int queues(void)
+{
+	FILE *f = popen("rdma resource show cq | grep -c 'comm .af_sdp.'", "r");
+	int n;
+
+	CHECK(f);
+	EQ(1, fscanf(f, "%d", &n));
+	pclose(f);
+	return n;
+}
+
+/* ------------------------------------------------------- an established connection */
+
+/* Who sleeps is told, and who polls; the other host too; nothing is left. */
+static void ended_by(const char *event)
+{
+	struct task r = { .run = task_recv, .len = 1 };
+	unsigned long long resets = 0;
+	char x;
+	int c;
+
+	if (on_sdp()) {
+		events_ready();
+		resets = counter("resets");
+	}
+	c = open_client();
+	send_text(c, "hello");
+	recv_text(c, "hello");
+	r.fd = c;
+	r.buf = &x;
+	task_start(&r);
+	if (on_sdp())
+		OK(raise_event(event));
+	meet("raised");
+	EQ(-1, task_join(&r));
+	EQ(ECONNRESET, errno);
+	EQ_HEX(POLLIN | POLLOUT | POLLHUP | POLLRDHUP,
+	       poll_one(c, POLLIN | POLLOUT | POLLRDHUP, 0));
+	FAILS(EPIPE, send(c, "x", 1, MSG_NOSIGNAL));
+	EQ(0, recv(c, &x, 1, 0));
+	OK(close(c));
+	if (on_sdp()) {
+		EQ(resets + 1, counter("resets"));
+		EVENTUALLY(0, counter("conns"));
+	}
+	meet("ended");
+}
+
+static void sees_the_end(void)
+{
+	int s = open_server();
+
+	recv_text(s, "hello");
+	send_text(s, "hello");
+	meet("raised");
+	if (on_sdp()) {
+		expect_reset(s);
+		OK(close(s));
+		EVENTUALLY(0, counter("conns"));
+	} else {
+		linger(s, 0);
+		OK(close(s));
+	}
+	meet("ended");
+}
+
+PAIR_ON(event_qp_fatal, ON_SOME_SDP | BIT(TCP_V4))
+
+static void event_qp_fatal_client(void)
+{
+	ended_by("qp_fatal");
+}
+
+static void event_qp_fatal_server(void)
+{
+	sees_the_end();
+}
+
+PAIR_ON(event_qp_req_err, BIT(DOOR2_V4))
+
+static void event_qp_req_err_client(void)
+{
+	ended_by("qp_req_err");
+}
+
+static void event_qp_req_err_server(void)
+{
+	sees_the_end();
+}
+
+PAIR_ON(event_qp_access_err, BIT(DOOR2_V4))
+
+static void event_qp_access_err_client(void)
+{
+	ended_by("qp_access_err");
+}
+
+static void event_qp_access_err_server(void)
+{
+	sees_the_end();
+}
+
+/* With both directions full: the bytes that came are those that were sent. */
+PAIR_ON(event_in_a_stream, ON_SOME_SDP)
+
+enum { FIRST = 1 << 20 };
+
+/* Whatever comes is right, and the end is told once, to one of the two calls. */
+static void to_the_end(int fd, struct task *w, long long pos)
+{
+	static char buf[65536];
+	ssize_t n;
+	char x = 0;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+		EQ(-1, pattern_check(buf, n, 1, pos));
+		pos += n;
+	}
+	if (n < 0)
+		EQ(ECONNRESET, errno);
+	task_join(w);
+	CHECK(w->ret < (long long)w->len);
+	if (!n && w->ret < 0)
+		EQ(ECONNRESET, w->err);
+	else if (!n)
+		FAILS(ECONNRESET, send(fd, &x, 1, MSG_NOSIGNAL));
+	FAILS(EPIPE, send(fd, &x, 1, MSG_NOSIGNAL));
+	expect_eof(fd);
+	OK(close(fd));
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+static void event_in_a_stream_client(void)
+{
+	struct task w = { .run = task_send, .len = 64 << 20 };
+
+	events_ready();
+	w.buf = pattern(w.len, 0);
+	w.fd = open_client();
+	task_start(&w);
+	recv_pattern(w.fd, FIRST, 1, 0);
+	OK(raise_event("qp_fatal"));
+	to_the_end(w.fd, &w, FIRST);
+}
+
+static void event_in_a_stream_server(void)
+{
+	struct task w = { .run = task_send, .len = 64 << 20 };
+
+	w.buf = pattern(w.len, 0);
+	w.fd = open_server();
+	task_start(&w);
+	to_the_end(w.fd, &w, 0);
+}
+
+/* Nothing for us: the connection goes on. */
+PAIR_ON(event_of_no_concern, BIT(DOOR2_V4))
+
+static void event_of_no_concern_client(void)
+{
+	int c;
+
+	events_ready();
+	c = open_client();
+	FAILS(EINVAL, raise_event("no_event"));
+	OK(raise_event("path_mig"));
+	/* Each queue pair is taken once. */
+	FAILS(ENXIO, raise_event("qp_fatal"));
+	send_text(c, "hello");
+	recv_text(c, "hello");
+	OK(shutdown(c, SHUT_WR));
+	expect_eof(c);
+	OK(close(c));
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+static void event_of_no_concern_server(void)
+{
+	int s = open_server();
+
+	recv_text(s, "hello");
+	send_text(s, "hello");
+	expect_eof(s);
+	OK(close(s));
+	meet("ended");
+}
+
+/* ------------------------------------------------------------ a completion queue */
+
+static void talk_client(const char *event)
+{
+	int c = open_client();
+
+	if (event)
+		OK(raise_event(event));
+	send_text(c, "hello");
+	recv_text(c, "hello");
+	OK(shutdown(c, SHUT_WR));
+	expect_eof(c);
+	OK(close(c));
+	EVENTUALLY(0, counter("conns"));
+}
+
+static void talk_server(void)
+{
+	int s = open_server();
+
+	recv_text(s, "hello");
+	send_text(s, "hello");
+	expect_eof(s);
+	OK(close(s));
+}
+
+/*
+ * A queue that the device gave up is destroyed with its connection, not kept for
+ * the next one as others are.  (The device would tell its queue pair too.)
+ */
+PAIR_ON(event_cq_err, ON_SOME_SDP)
+
+static void event_cq_err_client(void)
+{
+	int n;
+
+	events_ready();
+	talk_client(NULL);
+	n = queues();
+	CHECK(n >= 2);
+	talk_client(NULL);
+	EQ(n, queues());
+	talk_client("cq_err");
+	EQ(n - 1, queues());
+	talk_client(NULL);
+	EQ(n, queues());
+	meet("ended");
+}
+
+static void event_cq_err_server(void)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		talk_server();
+	meet("ended");
+}
+
+/* ------------------------------------------------------------------ an attempt */
+
+/* Nobody has answered yet: the attempt fails at once, and TCP takes over. */
+PAIR_ON(event_while_connecting, BIT(DOOR3_V4) | BIT(DOOR3_V6))
+
+static void event_while_connecting_client(void)
+{
+	unsigned long long fell;
+	struct ktap_watch since;
+	union addr a;
+	int c;
+
+	events_ready();
+	sysctl("cache_timeout", 0);
+	fell = counter("fallback_protocol");
+	server_addr(&a);
+	meet("unanswered");
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	since = ktap_watch();
+	EVENTUALLY(0, raise_event("qp_fatal"));
+	await(c, POLLOUT);
+	WAITED(0, HELD / 2, since);
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ(-1, transport(c));
+	EQ(fell + 1, counter("fallback_protocol"));
+	nonblock(c, false);
+	send_text(c, "hello");
+	recv_text(c, "hello");
+	meet("over");
+	OK(close(c));
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+static void event_while_connecting_server(void)
+{
+	int l = serve_port(8), s;
+	pid_t pid = trouble_for(CM_REP, LOST, HELD);
+
+	meet("unanswered");
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	EQ(-1, transport(s));
+	recv_text(s, "hello");
+	send_text(s, "hello");
+	meet("over");
+	CHILD_OK(pid);
+	/* What was asked by SDP is no second connection. */
+	EQ_HEX(0, poll_one(l, POLLIN, 500));
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
