@@ -6,7 +6,7 @@ import time
 
 import peer as wire
 import sdp_decode as sdp
-from harness import FULL, case, until
+from harness import BROKEN, FULL, case, until
 from roce import FACTOR, LIMIT
 from sockets import pattern
 
@@ -227,6 +227,42 @@ def promises_too_much_and_nobody_waits(t, bufs):
     until('the connection goes', lambda: not t.ours())
     took = time.monotonic() - start
     assert 0.5 * FACTOR <= took < 2.5 * FACTOR, f'{took:.1f} s'
+
+
+@case(accept=1)
+def time_to_close_begins_with_the_last_byte(t):
+    """What close() left is on its way for most of fin_timeout: the peer has all of it to
+    close, from then on."""
+    limit = FACTOR
+    t.sysctl('fin_timeout', int(1000 * limit))
+    c, s = promises(t, 32, 2)
+    t.sent(s, 10 * FULL)
+    turned_away(c)
+    t.close(s)
+    time.sleep(0.7 * limit)
+    c.qp.posts = None
+    c.expect_data(pattern(10 * FULL))
+    c.expect(sdp.DISCONN)
+    start = time.monotonic()
+    c.expect(sdp.ABORT_CONN)
+    took = time.monotonic() - start
+    assert 0.9 * limit <= took < 2.5 * limit, f'{took:.1f} s'
+    c.expect_dreq()
+
+
+@case(connect=1, **BROKEN)
+def closes_while_it_aborts(t):
+    """AbortConn waits 200 ms for a credit; a close() meanwhile is no reason to wait for
+    fin_timeout, a minute."""
+    c, s = t.down(bufs=2)
+    t.remote.shutdown(s)
+    c.expect(sdp.DISCONN)
+    c.send_raw(b'nonsense')
+    until('the kernel aborts', lambda: t.moved()['proto_errors'])
+    start = time.monotonic()
+    t.close(s)
+    c.expect_dreq(5 * FACTOR)
+    print(f'# {time.monotonic() - start:.2f} s')
 
 
 # ---- receive buffers (5.1) ----
