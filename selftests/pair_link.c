@@ -456,26 +456,6 @@ static int streams_end_(struct stream *s, long long since)
 
 #define streams_end(...) CALL(streams_end_(__VA_ARGS__))
 
-/* This host has a device again, and its addresses are known to that. */
-static int device_back_(void)
-{
-	int l, c = -1, s = -1;
-	union addr a;
-
-	l = listener(&a, 8);
-	EVENTUALLY(SDP_TRANSPORT_IB, (close(c), c = sock(),
-				      connect_to(c, &a) ? -1 : transport(c)));
-	while (poll_one(l, POLLIN, 0)) {
-		s = OK(accept(l, NULL, NULL));
-		close(s);
-	}
-	close(c);
-	close(l);
-	return 0;
-}
-
-#define device_back() CALL(device_back_())
-
 /* One host's device is taken away and comes back, again and again, under all that. */
 enum { TIMES = 3 };
 

@@ -347,6 +347,23 @@ pid_t meanwhile_(const char *begin, const char *end, int ms)
 	return pid;
 }
 
+int device_back_(void)
+{
+	int l, c = -1, s = -1;
+	union addr a;
+
+	l = listener(&a, 8);
+	EVENTUALLY(SDP_TRANSPORT_IB, (close(c), c = sock(),
+				      connect_to(c, &a) ? -1 : transport(c)));
+	while (poll_one(l, POLLIN, 0)) {
+		s = OK(accept(l, NULL, NULL));
+		close(s);
+	}
+	close(c);
+	close(l);
+	return 0;
+}
+
 /* ----------------------------------------------------------------------- main */
 
 int pair_main(int argc, char **argv)

@@ -81,6 +81,10 @@ int open_server_(void);
 
 void linger(int fd, int seconds);
 
+/* Waits until this host has a device again, and its addresses are known to that. */
+int device_back_(void);
+#define device_back() CALL(device_back_())
+
 /*
  * The shell command @begin now and @end when @ms are over: a process of its own
  * sees to that, whatever becomes of the case.  Wait for it with CHILD_OK().
