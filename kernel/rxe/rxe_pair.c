@@ -98,19 +98,32 @@ static int rxe_pair_gid(struct rxe_pair *p)
 }
 
 /**
- * rxe_pair_close() - destroy what rxe_pair_open() made
+ * rxe_pair_stop() - destroy the queue pairs: nothing that was posted is used again
  * @p: the pair, whatever rxe_pair_open() returned; a queue pair that was
  *     destroyed before must be NULL
  *
  * Context: process context; may sleep.
  */
-void rxe_pair_close(struct rxe_pair *p)
+void rxe_pair_stop(struct rxe_pair *p)
 {
 	int i;
 
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		if (!IS_ERR_OR_NULL(p->qp[i]))
 			ib_destroy_qp(p->qp[i]);
+		p->qp[i] = NULL;
+	}
+}
+
+/**
+ * rxe_pair_close() - destroy what rxe_pair_open() made
+ * @p: the pair, stopped or not; nothing else is left of its protection domain
+ *
+ * Context: process context; may sleep.
+ */
+void rxe_pair_close(struct rxe_pair *p)
+{
+	rxe_pair_stop(p);
 	if (!IS_ERR_OR_NULL(p->cq))
 		ib_destroy_cq(p->cq);
 	if (!IS_ERR_OR_NULL(p->pd))

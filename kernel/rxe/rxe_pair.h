@@ -22,6 +22,7 @@ struct rxe_pair {
 
 int rxe_pair_open(struct rxe_pair *p);
 int rxe_pair_connect(struct rxe_pair *p, int n);
+void rxe_pair_stop(struct rxe_pair *p);
 void rxe_pair_close(struct rxe_pair *p);
 
 int rxe_reg_mr(struct ib_device *device);

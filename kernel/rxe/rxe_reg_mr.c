@@ -33,6 +33,7 @@ struct rxe_reg {
 
 static void rxe_reg_close(struct rxe_reg *r)
 {
+	rxe_pair_stop(&r->pair);
 	if (!IS_ERR_OR_NULL(r->mr))
 		ib_dereg_mr(r->mr);
 	if (r->mapped)
@@ -97,8 +98,8 @@ static int rxe_reg_wait(struct rxe_reg *r, int completions)
 	for (ms = 0; completions && ms < RXE_REG_LIMIT; ms++) {
 		while (ib_poll_cq(r->pair.cq, 1, &wc) == 1) {
 			if (wc.status != IB_WC_SUCCESS) {
-				pr_info("%s\n",
-					ib_wc_status_msg(wc.status));
+				dev_info(&r->pair.device->dev, "%s\n",
+					 ib_wc_status_msg(wc.status));
 				return -EIO;
 			}
 			completions--;
