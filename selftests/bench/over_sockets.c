@@ -262,9 +262,14 @@ static void sock_send_zerocopy(void *conn, const void *data, size_t size)
 {
 	struct conn *c = conn;
 	struct pollfd p = { .fd = c->fd };
-	const char *from = data ?: buffer(size);
+	const char *from = buffer(size);
 	int one = 1;
 
+	/* A word to the other side: the caller's stack, which is not to be lent. */
+	if (data) {
+		sock_send(conn, data, size);
+		return;
+	}
 	if (!c->zerocopy && c->calls->setsockopt(c->fd, SOL_SOCKET, SO_ZEROCOPY, &one,
 						 sizeof(one)))
 		die("%s: SO_ZEROCOPY: %s", c->calls->name, strerror(errno));
