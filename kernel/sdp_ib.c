@@ -116,13 +116,15 @@ static void sdp_ib_dreq_heard(struct sdp_ib *ib)
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 }
 
-/* There may be no completion that would tell. */
+/* There may be no completion that would tell.  Of a peer that has not answered yet
+ * it says nothing: the next connection tries SDP again.
+ */
 static void sdp_ib_broken(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
 	if (sdp_conn_state(conn) < SDP_ESTABLISHED) {
-		sdp_conn_refuse(conn, ECONNREFUSED, SDP_REASON_PROTOCOL);
+		sdp_conn_refuse(conn, ENETUNREACH, SDP_REASON_DEVICE);
 		return;
 	}
 	sdp_rx_flush(conn);

@@ -113,7 +113,8 @@ enum {
 	X(LEARNING,	"learning", \
 	  "nothing is known of it yet, it is being asked (net.sdp.learn)") \
 	X(BUSY,		"busy", \
-	  "the peer rejected for now: its backlog is full, or a limit reached")
+	  "the peer rejected for now: its backlog is full, or a limit reached") \
+	X(DEVICE,	"device",	"the RDMA device gave up the queue pair")
 
 enum sdp_reason {
 #define SDP_REASON_ENUM(name, word, help) SDP_REASON_##name,
