@@ -10,6 +10,12 @@
  *
  * Destruction needs no drain: the owner keeps lists of what is posted, and
  * once ib_destroy_qp() has returned the device can touch none of it.
+ *
+ * A queue pair is made for one connection, though its completion queues are used
+ * again.  The peer's CM takes a REQ that names a number it knows for stale until its
+ * time wait is over, and so would have to wait who took one from a pool: at a
+ * thousand connections a second some thousand of them, with their queues.  What that
+ * would save on soft-RoCE is in docs/results.md (What a connection asks of the device).
  */
 #include <linux/slab.h>
 #include "sdp_qp.h"

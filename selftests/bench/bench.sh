@@ -6,8 +6,9 @@
 # sets net.sdp.NAME on both hosts from that run on, and --as NAME is what sdp, or
 # sdp-zerocopy where that is measured alone, is called in the figures of that run.
 # --pieces SIZE makes one of what each step of lending costs instead: a stream of writes
-# of SIZE, by ftrace's function graph.  On one host perftest's ib_send_lat -e
-# is measured too: there its clock, the guest's cycle counter, counts instructions.
+# of SIZE, by ftrace's function graph; --steps one of what a connection asks of the device.
+# On one host perftest's ib_send_lat -e is measured too: there its clock, the guest's cycle
+# counter, counts instructions.
 set -uo pipefail
 where=$1
 shift
@@ -73,40 +74,84 @@ session() {
 }
 
 # What is done for each piece that is lent: function, and what it is.
-steps="sdp_span_pin=pin pin_user_pages_fast=the_kernel's_part_of_that
+piece="sdp_span_pin=pin pin_user_pages_fast=the_kernel's_part_of_that
 sdp_ib_lend=map,_choose_key sdp_qp_post_send=register,_post_SrcAvail
 sdp_qp_post_invalidate=post_invalidation sdp_ib_unlend=unmap sdp_span_unpin=unpin"
 
-# SIZE NS OPTION...: the stream, and the profile
-pieces() {
-	local size=$1 ns=$2 tracing=/sys/kernel/tracing step
+# What a connection asks of the device, and what it would ask if nothing were kept.
+connection="ib_create_qp_kernel=make_a_queue_pair ib_modify_qp=change_its_state
+ib_destroy_qp_user=destroy_it __ib_create_cq=make_a_completion_queue
+ib_destroy_cq_user=destroy_it_(completion_queue) ib_alloc_mr=make_a_registration
+ib_dereg_mr_user=destroy_it_(registration)"
 
-	shift 2
+tracing=/sys/kernel/tracing
+
+# STEPS OPTION...: a session, and the time that each call of these functions took
+traced() {
+	local steps=$1 step
+
+	shift
 	mountpoint -q $tracing || mount -t tracefs tracefs $tracing
 	for step in $steps; do
 		echo "${step%%=*}"
-	done > $tracing/set_ftrace_filter || { status=1; return; }
+	done > $tracing/set_ftrace_filter || { status=1; return 1; }
 	echo 8192 > $tracing/buffer_size_kb
 	echo 1 > $tracing/options/funcgraph-tail
-	echo function_graph > $tracing/current_tracer || { status=1; return; }
-	session --stream "$size" --ping none --over sdp "$@" > /dev/null
+	echo function_graph > $tracing/current_tracer || { status=1; return 1; }
+	session --over sdp "$@" > /dev/null
+	sleep "$idle"
 	echo 0 > $tracing/tracing_on
-	for step in $steps; do
-		# "CPU) TIME us | name [module]();", or at its end "} /* name [module] */"
-		awk -v f="${step%%=*}" -v what="${step#*=}" -v ns="$ns" -v size="$size" -v OFS='\t' '
-			index($0, f) && match($0, /[0-9.]+ us/) { t += substr($0, RSTART, RLENGTH - 3); n++ }
-			END {
-				if (!n) { print f ": not in the trace" > "/dev/stderr"; exit 1 }
-				gsub(/_/, " ", what)
-				k = t / n / ns
-				unit = "thousand instructions each time"
-				print what ", " size ": " k " " unit " (" n " times)"
-				print "@", "piece", size * 1024, what, unit, k
-			}' $tracing/trace || status=1
-	done
+}
+
+untraced() {
 	echo nop > $tracing/current_tracer
 	echo > $tracing/set_ftrace_filter
 	echo 1 > $tracing/tracing_on
+}
+
+# SHAPE SIZE NAME=WHAT NS [PER]: its cost each time, and with PER, a function that is called
+# twice for each of what is counted, how often for each
+cost() {
+	# "CPU) TIME us | name [module]();", or at its end "} /* name [module] */"
+	awk -v shape="$1" -v size="$2" -v f="${3%%=*}" -v what="${3#*=}" -v ns="$4" -v per="${5:-}" \
+		-v OFS='\t' '
+		!match($0, /[0-9.]+ us/) { next }
+		index($0, f) { t += substr($0, RSTART, RLENGTH - 3); n++ }
+		per && index($0, per) { pairs++ }
+		END {
+			if (!n || (per && !pairs)) { print f ": not in the trace" > "/dev/stderr"; exit 1 }
+			gsub(/_/, " ", what)
+			k = t / n / ns
+			unit = "thousand instructions each time"
+			print what ", " size ": " k " " unit " (" n " times)"
+			print "@", shape, size, what, unit, k
+			if (per)
+				print "@", shape, size, what, "times for each", 2 * n / pairs
+		}' $tracing/trace || status=1
+}
+
+# SIZE NS OPTION...: the stream, and the profile
+pieces() {
+	local size=$1 ns=$2 step idle=0
+
+	shift 2
+	traced "$piece" --stream "$size" --ping none "$@" || return
+	for step in $piece; do
+		cost piece $((${size%k} * 1024)) "$step" "$ns"
+	done
+	untraced
+}
+
+# NS OPTION...: connections, of which some lend, and what is kept is destroyed; the profile
+steps() {
+	local ns=$1 step idle=25
+
+	shift
+	traced "$connection" --connect --stream 64k --ping none "$@" || return
+	for step in $connection; do
+		cost step 0 "$step" "$ns" "${connection%%=*}"
+	done
+	untraced
 }
 
 # SIZE NS COUNT: one line of perftest's, turned into thousand instructions of NS ns
@@ -129,11 +174,11 @@ perftest() {
 }
 
 run_options() {
-	if [ "${options[0]:-}" = --pieces ]; then
-		pieces "${options[1]}" "$ns" "${options[@]:2}"
-	else
-		session "${options[@]}"
-	fi
+	case ${options[0]:-} in
+	--pieces)	pieces "${options[1]}" "$ns" "${options[@]:2}" ;;
+	--steps)	steps "$ns" "${options[@]:1}" ;;
+	*)		session "${options[@]}" ;;
+	esac
 }
 
 ns='' divide=1 options=() last=''
