@@ -11,7 +11,7 @@ import peer as wire
 import roce
 import sdp_decode as sdp
 from harness import (CONSUMER_DEFINED, HOST, INVALID_GID, INVALID_SERVICE_ID, PEER_PORT, PORT,
-                     UNSUPPORTED, case, until)
+                     STATES, UNSUPPORTED, case, until)
 from roce import FACTOR, LIMIT
 from sockets import pattern
 
@@ -435,8 +435,11 @@ def backlog(t):
     """As with TCP one more than the number given."""
     n = t.remote.listen(PORT + 3, False, 1)
     t.open.append(n)
-    for _ in range(2):
+    for i in range(2):
         t.conns.append(t.peer.connect(t.host, PORT + 3))
+        # Who is heard of later is accepted later, be it that he asked first.
+        until('its RTU is heard',
+              lambda: [STATES[c[0]] for c in t.ours()].count('ESTABLISHED') == i + 1)
     rejected(t, t.peer.hello(t.host), port=PORT + 3)
     for c in t.conns[:2]:
         s = t.remote.accept(n)[0]
