@@ -32,7 +32,7 @@ SO_ZEROCOPY, MSG_ZEROCOPY = 60, 0x4000000
 ECHO_PORT = 7070
 IP_SDP_INFO = 0x5d50
 REASONS = ('none no_device no_route refused timeout protocol limit loopback option forced '
-           'tcp_client cached learning busy').split()
+           'tcp_client cached learning busy device').split()
 TRACE = '/sys/kernel/tracing/instances/'
 LIMIT = 8 * float(os.environ.get('SDP_TIME_FACTOR', 1))
 
