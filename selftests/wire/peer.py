@@ -9,6 +9,7 @@ Left alone it speaks correctly: it numbers its messages, acknowledges what it
 heard, and always has as many buffers posted as conn.bufs says, since Python
 has memory enough.  Whatever the test gives as a keyword is sent as given.
 """
+import itertools
 import random
 import struct
 
@@ -29,11 +30,14 @@ class Peer:
     def __init__(self, address, changed=None):
         self.port = roce.Port(address, changed)
         self.address = self.port.address
+        self._connects = itertools.count(random.randrange(40000))
 
     def hello(self, host, **field):
         """A Hello to HOST; keywords are fields of the message."""
         ext = {'version': 0x22, 'ipv_cap': (6 if self.port.v6 else 4) << 4, 'max_adverts': 1,
-               'des_rcvsz': RCVSZ, 'rcvsz': RCVSZ, 'port': random.randrange(20000, 60000),
+               'des_rcvsz': RCVSZ, 'rcvsz': RCVSZ,
+               # No two at a time have the same: who accepts one knows it by that.
+               'port': 20000 + next(self._connects) % 40000,
                'src': sdp.address_to_hello(self.address), 'dst': sdp.address_to_hello(host)}
         return sdp.Message(sdp.HELLO, **{'bufs': 32, **ext, **field})
 
