@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What in a guest's kernel log fails a run."""
+import os
 import re
 import subprocess
 
@@ -22,12 +23,25 @@ KNOWN = (
     (re.compile(r'WARNING: .* rxe_post_recv\+'), re.compile(r' ib_mad_recv_done\+')),
 )
 
+# A defect of ib_cm in Linux 7: how long the end of an id is waited for follows from the
+# id's own time-outs, and one that listens has none.  selftests/cm_listen.py shows it
+# without our module.  Up to 6.12 the same line says that ten seconds were over.
+ALLOWED_IN_7 = re.compile(r'cm_destroy_id_wait_timeout: .* state 1 -> 0,')
+
 CONTEXT = 25    # lines shown from a hit on: most reports are a back trace
 
 
 def known(lines):
     return any(head.search(lines[0]) and any(trace.search(line) for line in lines[1:])
                for head, trace in KNOWN)
+
+
+def is_linux_7(guest):
+    try:
+        with open(f'{guest}/boot', errors='replace') as f:
+            return 'Linux version 7.' in f.read()
+    except FileNotFoundError:
+        return False
 
 
 def hits(path, size=-1):
@@ -38,7 +52,10 @@ def hits(path, size=-1):
     except FileNotFoundError:
         return []
     found, end = [], 0
+    seven = is_linux_7(os.path.dirname(path))
     for i, line in enumerate(lines):
+        if seven and ALLOWED_IN_7.search(line):
+            continue
         if HIT.search(line) and not ALLOWED.search(line) and not known(lines[i:i + 2 * CONTEXT]):
             found += lines[max(i, end):i + CONTEXT]
             end = i + CONTEXT

@@ -170,7 +170,8 @@ class Agent:
     def logged(self):
         """The kernel's log since the last time, without what soft-RoCE has to say
         of each queue pair that ends by an error, a debug kernel of a thread that
-        ends, if it used more stack than any before, and a busy network card, once."""
+        ends, if it used more stack than any before, and, once each, a busy network
+        card and a machine that let the guest wait."""
         lines = []
         try:
             while True:
@@ -181,7 +182,8 @@ class Agent:
                     continue
                 text = text.split(';', 1)[1].split('\n')[0]
                 if not re.match(r'rxe\d+: qp#\d+ |.* used greatest stack depth: |'
-                                r'.*: Budget exhausted after napi rescheduled', text):
+                                r'.*: Budget exhausted after napi rescheduled|'
+                                r'hrtimer: interrupt took \d+ ns', text):
                     lines.append(text)
         except BlockingIOError:
             return lines
