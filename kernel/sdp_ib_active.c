@@ -357,11 +357,13 @@ void sdp_ib_busy(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
-	/* Its CM says the same for who ends it before our RTU has come. */
-	if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
-		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "REJ");
-	if (sdp_conn_state(conn) != SDP_SYN_SENT)
+	/* Its CM says the same for a server that ends it before our RTU has
+	 * come, and for a client that is closed with our REP in its hands.
+	 */
+	if (sdp_conn_state(conn) != SDP_SYN_SENT) {
+		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
 		return;
+	}
 	ib_destroy_cm_id(ib->cm_id);
 	ib->cm_id = NULL;
 	ib->busy_ms = ib->busy_ms ? min(2 * ib->busy_ms, SDP_IB_BUSY_MAX_MS) :

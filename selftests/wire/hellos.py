@@ -391,6 +391,25 @@ def half_open(t):
     assert not t.remote.acceptable(t.listeners[4])
 
 
+@case(('for now', CONSUMER_DEFINED), ('for good', UNSUPPORTED), accept=2, resets=1)
+def rep_rejected(t, reason):
+    """Whoever closes with our REP in its hands is gone at once: its place in the backlog
+    is another's.  A CM says "consumer defined" then, as for a lack of room."""
+    t.patience(600000)                  # it is not the time that ends it
+    n = t.remote.listen(PORT + 4, False, 0)
+    t.open.append(n)
+    c = t.peer.request(t.host, PORT + 4)
+    t.conns.append(c)
+    c.answer()
+    until('it is admitted', lambda: len(t.ours()) == 1)
+    c.reject(reason, 1)
+    until('it is gone', lambda: not t.ours())
+    t.conns.append(t.peer.connect(t.host, PORT + 4))
+    s = t.remote.accept(n)[0]
+    t.open.append(s)
+    t.kernel_closes(t.conns[-1], s)
+
+
 # ---- limits ----
 
 @case(reject_limit=1)

@@ -129,9 +129,10 @@ class Conn:
             self.qp.close()
             raise Rejected(mad.reason)
 
-    def reject(self, reason):
+    def reject(self, reason, what=0):
+        """what: 0 their REQ, 1 their REP"""
         self.port.send_mad(self.host, sdp.REJ,
-                           roce.rej(self.id, self.their_id, 0, reason), tid=self.tid)
+                           roce.rej(self.id, self.their_id, what, reason), tid=self.tid)
         self.qp.close()
 
     # ---- messages ----
