@@ -72,7 +72,8 @@ void sdp_ib_rep(struct sdp_ib *ib);
 
 /**
  * sdp_ib_busy() - SDP_IB_BUSY: the peer rejected for now
- * @ib: the device half; loses its CM id until it is tried again
+ * @ib: the device half; who asked loses its CM id until it is tried again, on
+ *	the passive side and later it is the end
  *
  * Context: worker; sleeps.
  */
