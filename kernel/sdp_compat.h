@@ -42,6 +42,12 @@ typedef struct sockaddr sdp_sockaddr;
 #define sk_uid(sk)		sock_i_uid((struct sock *)(sk))
 #endif
 
+/* 6.16: an MRA says no time of its own; 4.096 us * 2^24 is what it says since. */
+#if !SDP_KERNEL(6, 16)
+#define ib_prepare_cm_mra(id) \
+	ib_send_cm_mra(id, IB_CM_MRA_FLAG_DELAY | 24, NULL, 0)
+#endif
+
 /* 6.16: msg_zerocopy_realloc() knows of device memory. */
 #if SDP_KERNEL(6, 16)
 #define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL, false)

@@ -320,6 +320,10 @@ int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 		return 0;
 	}
 	ib->peer_qpn = event->param.rep_rcvd.remote_qpn;
+	/* Our worker may be late, and the peer's CM repeats its REP within the
+	 * time of our attempt: it is told that we have it, lest its side goes.
+	 */
+	ib_prepare_cm_mra(ib->cm_id);
 	sdp_ib_queue(ib, SDP_IB_REP);
 	return 0;
 }

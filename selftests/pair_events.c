@@ -358,3 +358,48 @@ static void event_while_connecting_server(void)
 	answer(accept_one(l));
 	meet("ended");
 }
+
+/*
+ * He is long about his RTU, longer than his attempt may take: the server's kernel,
+ * which repeats its answer for as long as that, is told that he has it and waits.
+ */
+PAIR_ON(late_to_confirm, ON_SOME_SDP)
+
+enum { CONFIRMED = 3000, ATTEMPT = 500 };
+
+static void confirm_late(int ms)
+{
+	FILE *f = fopen("/sys/module/verbs_events/parameters/rtr_ms", "w");
+
+	CHECK(f);
+	fprintf(f, "%d", ms);
+	EQ(0, fclose(f));
+}
+
+static void late_to_confirm_client(void)
+{
+	struct ktap_watch since;
+	int c;
+
+	events_ready();
+	talk_client(open_client());
+	sysctl("connect_timeout", ktap_ms(ATTEMPT));
+	sysctl("require_timeout", ktap_ms(ATTEMPT));
+	confirm_late(ktap_ms(CONFIRMED));
+	since = ktap_watch();
+	c = open_client();
+	WAITED(CONFIRMED, 5 * CONFIRMED, since);
+	confirm_late(0);
+	EQ(SDP_TRANSPORT_IB, transport(c));
+	talk_client(c);
+	meet("ended");
+}
+
+static void late_to_confirm_server(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		talk_server();
+	meet("ended");
+}

@@ -7,9 +7,13 @@
  * off.  A queue pair is taken once; ENXIO says that there is none, or that it is
  * destroyed already, EINVAL that no event is called so.
  *
+ * What a busy machine does, for once: with rtr_ms in the same place a queue pair of
+ * the kernel's becomes ready to receive so many milliseconds late.
+ *
  * The device's own verbs are called in any case: this only looks on.  It is to be
  * unloaded when nobody makes or destroys queue pairs.
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
@@ -36,12 +40,20 @@ static struct {
 	.lock = __SPIN_LOCK_UNLOCKED(verbs.lock),
 };
 
+static unsigned int verbs_rtr_ms;
+module_param_named(rtr_ms, verbs_rtr_ms, uint, 0600);
+MODULE_PARM_DESC(rtr_ms, "how late queue pairs of the kernel's are ready to receive (ms)");
+
 /* It is made when it can do something: who makes it initialises it next. */
 static int verbs_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			   struct ib_udata *udata)
 {
-	int err = verbs.modify_qp(qp, attr, mask, udata);
+	int err;
 
+	if (!qp->uobject && qp->qp_type == IB_QPT_RC && (mask & IB_QP_STATE) &&
+	    attr->qp_state == IB_QPS_RTR)
+		msleep(READ_ONCE(verbs_rtr_ms));
+	err = verbs.modify_qp(qp, attr, mask, udata);
 	if (!err && !qp->uobject && qp->qp_type == IB_QPT_RC &&
 	    (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_INIT) {
 		spin_lock_irq(&verbs.lock);
