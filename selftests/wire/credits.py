@@ -165,6 +165,7 @@ LOT = 1000000                   # more than a sender may have waiting
 def promises(t, bufs, posts):
     """A peer that says BUFS, and whose device turns away what is behind POSTS messages:
     RNR, which ours repeats for ever."""
+    t.rnr_lasts(4 * FACTOR)
     c, s = t.up(t.peer.hello(t.host, bufs=bufs))
     c.qp.posts = posts
     return c, s

@@ -86,6 +86,12 @@ class Test:
         for name in PATIENCE:
             self.sysctl(name, ms)
 
+    def rnr_lasts(self, seconds):
+        """For a connection whose peer will have no buffers for so long: to soft-RoCE of
+        Linux 6.1 each ack_timeout of that is one without an answer, and the sixth is the
+        last (device.sh: no_buffers)."""
+        self.sysctl('ack_timeout', int(seconds * 1000 / 6))
+
     def up(self, hello=None, accept=True, **req):
         """We are the active side: (connection, the kernel's socket)"""
         c = self.peer.connect(self.host, PORT, hello, **req)

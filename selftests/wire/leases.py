@@ -207,6 +207,7 @@ def lease_cancel_is_not_answered(t, may):
 def lease_is_not_had_back(t):
     """Nor for one that reads all of it, and has no buffer for what is before the request
     to our device that ends its key."""
+    t.rnr_lasts(20 + 2 * FACTOR)
     c, s = lessor(t)
     t.sysctl('zcopy_wait', int(1000 * FACTOR))
     lends(t, s, 70000, 2)
