@@ -27,12 +27,12 @@
 
 enum {
 	/* 4.096 us * 2^n: the answer of a CM that does not come (16 ms to
-	 * 0.5 s, of which ib_cm waits twice as long).  Its 16 tries fill the
-	 * time there is, if they can.
+	 * 0.5 s, of which ib_cm waits twice as long for the answer to a REQ).
 	 */
 	SDP_IB_CM_TIMEOUT_MIN	= 12,
 	SDP_IB_CM_TIMEOUT_MAX	= 17,
 	SDP_IB_CM_RETRIES	= 15,
+	SDP_IB_CM_TRIES		= SDP_IB_CM_RETRIES + 1,
 	SDP_IB_ASK_MS		= 10,		/* for a neighbour, at first */
 	SDP_IB_BUSY_MS		= 10,		/* for a full backlog, at first */
 	SDP_IB_BUSY_MAX_MS	= 1000,
@@ -185,14 +185,16 @@ void sdp_ib_resolve_route(struct sdp_ib *ib)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_ROUTE);
 }
 
-/* For ib_cm_req_param: 4.096 us * 2^n. */
-static u8 sdp_ib_cm_timeout(u32 limit_ms)
+/*
+ * For ib_cm_req_param: 4.096 us * 2^n, of which all tries together last as long as
+ * the attempt may, and up to twice that, if they can: who ends it is our timer, whose
+ * REJ the peer hears.  A peer that gives up its REP before cannot tell us.
+ */
+static u8 sdp_ib_cm_timeout(u32 limit_ms, u32 tries)
 {
-	u32 each = max_t(u32, limit_ms / (2 * (SDP_IB_CM_RETRIES + 1)), 1);
-
 	/* 2^8 of them are about a millisecond. */
-	return clamp_t(u8, ilog2(each) + 8, SDP_IB_CM_TIMEOUT_MIN,
-		       SDP_IB_CM_TIMEOUT_MAX);
+	return clamp_t(u8, order_base_2(limit_ms / tries + 1) + 8,
+		       SDP_IB_CM_TIMEOUT_MIN, SDP_IB_CM_TIMEOUT_MAX);
 }
 
 /* The device half and the CM id, on the device that the route leads to. */
@@ -238,8 +240,10 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		.private_data_len = sizeof(data),
 		.qp_type	= IB_QPT_RC,
 		.flow_control	= 1,
-		.remote_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
-		.local_cm_response_timeout = sdp_ib_cm_timeout(conn->limit_ms),
+		.remote_cm_response_timeout =
+			sdp_ib_cm_timeout(conn->limit_ms, 2 * SDP_IB_CM_TRIES),
+		.local_cm_response_timeout =
+			sdp_ib_cm_timeout(conn->limit_ms, SDP_IB_CM_TRIES),
 		/* 7 would mean 7, but soft-RoCE takes it for ever. */
 		.retry_count	= READ_ONCE(conn->sn->ack_retries),
 		.rnr_retry_count = SDP_IB_RNR_RETRY,

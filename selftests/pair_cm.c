@@ -5,7 +5,8 @@
  * and nothing is left of a connection that has been closed.
  *
  * A message is lost for the whole of an attempt ("lost"), for less than that, so that
- * it comes when it is repeated ("brief"), or comes when the attempt is over ("late").
+ * it comes when it is repeated ("brief"), or comes when the attempt is over ("late")
+ * or nearly so ("slow").
  * TCP, beside it, sends none of these.
  *
  * Needs a link that nothing else impairs ($SDP_NETDEV), tc, and the queues that
@@ -32,6 +33,8 @@ pid_t trouble_for_(enum cm_message msg, enum cm_trouble kind, int ms)
 
 	if (kind == LATE)
 		snprintf(netem, sizeof(netem), "delay %dms", HOW_LATE);
+	else if (kind == SLOW)
+		snprintf(netem, sizeof(netem), "delay %dms", ktap_ms(HOW_SLOW));
 	snprintf(begin, sizeof(begin),
 		 "set -e; d=${SDP_NETDEV:-eth0}\n"
 		 "tc qdisc change dev $d parent 1:1 handle 11: netem limit 100000 %s\n"
@@ -49,7 +52,8 @@ pid_t trouble_for_(enum cm_message msg, enum cm_trouble kind, int ms)
 
 pid_t trouble_(enum cm_message msg, enum cm_trouble kind)
 {
-	return trouble_for(msg, kind, kind == BRIEF ? SHORT : LASTS);
+	return trouble_for(msg, kind, kind == BRIEF ? SHORT :
+				      kind == SLOW ? ktap_ms(SLOW_ATTEMPT) : LASTS);
 }
 
 /* Of messages that end a connection, not of those that begin one. */
@@ -64,7 +68,7 @@ static int expected(enum cm_message msg, enum cm_trouble kind)
 	if (!on_sdp() || msg == CM_REJ)
 		return 0;
 	if (msg == CM_REQ || msg == CM_REP)
-		return kind == BRIEF ? CONNECTIONS : 0;
+		return kind == BRIEF || kind == SLOW ? CONNECTIONS : 0;
 	return CONNECTIONS;
 }
 
@@ -107,6 +111,7 @@ static void cm_client(enum cm_message msg, enum cm_trouble kind)
 	if (on_sdp()) {
 		fell = counter(reason(msg, kind));
 		sysctl("connect_timeout",
+		       kind == SLOW ? ktap_ms(SLOW_ATTEMPT) :
 		       is_answered(msg, kind) ? ktap_ms(LONG_ATTEMPT) : ATTEMPT);
 		sysctl("cache_timeout", 0);
 	}
@@ -212,6 +217,7 @@ CM_CASE(cm_req_late, CM_REQ, LATE)
 CM_CASE(cm_rep_lost, CM_REP, LOST)
 CM_CASE(cm_rep_brief, CM_REP, BRIEF)
 CM_CASE(cm_rep_late, CM_REP, LATE)
+CM_CASE(cm_rep_slow, CM_REP, SLOW)
 CM_CASE(cm_rtu_lost, CM_RTU, LOST)
 CM_CASE(cm_rtu_brief, CM_RTU, BRIEF)
 CM_CASE(cm_rtu_late, CM_RTU, LATE)

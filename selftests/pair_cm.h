@@ -17,12 +17,15 @@ enum cm_message {
 	CM_DREP	= 0x16,
 };
 
-enum cm_trouble { LOST, BRIEF, LATE };
+enum cm_trouble { LOST, BRIEF, LATE, SLOW };
 
 enum {
 	LASTS		= 4000,		/* ms: LOST and LATE, longer than what they hit, */
 	SHORT		= 300,		/* and BRIEF */
 	HOW_LATE	= 600,
+	/* Before ktap_ms(): SLOW, so that it comes when most of the attempt is over. */
+	SLOW_ATTEMPT	= 1000,
+	HOW_SLOW	= 700,
 };
 
 /*
