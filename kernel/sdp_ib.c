@@ -68,6 +68,10 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 		else
 			sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
 		break;
+	case IB_CM_MRA_RECEIVED:
+		/* It is there, and late. */
+		WRITE_ONCE(ib->conn->answered, 0);
+		break;
 	case IB_CM_REQ_ERROR:
 	case IB_CM_REP_ERROR:
 	case IB_CM_SIDR_REQ_ERROR:

@@ -161,6 +161,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	rep.qp_num = ib->qp.qp->qp_num;
 	rep.starting_psn = ib->psn;
 	trace_sdp_cm(conn->id, "send REP", bufs);
+	WRITE_ONCE(conn->answered, jiffies ?: 1);
 	err = ib_send_cm_rep(ib->cm_id, &rep);
 	if (err)
 		return err;

@@ -13,6 +13,10 @@
  * namespace are then right by themselves.  Whoever takes a child off a list,
  * under ssk->lock, owns the listener's two references: the one on the child,
  * and the child's one on us.
+ *
+ * A client that is gone says so by one message that nobody repeats.  When the
+ * backlog is full the place of who was answered and was not heard of for a second
+ * is another's: a lost message, or a flood of them, shuts nobody out for longer.
  */
 #include <linux/sched/signal.h>
 #include <net/inet6_hashtables.h>
@@ -143,15 +147,53 @@ static bool sdp_listen_is_open(const struct sdp_sk *ssk)
 	       READ_ONCE(ssk->sk->sk_state) == TCP_LISTEN;
 }
 
-static bool sdp_listen_take_place(struct sdp_sk *ssk)
+static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn,
+			    const char *why)
 {
-	bool room;
+	sdp_conn_attach(conn, NULL, NULL);
+	sdp_ulp_put(ssk);
+	sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, why);
+	sdp_conn_put(conn);
+}
 
+/* Who has been silent for as long as TCP waits before it repeats a SYN-ACK. */
+static struct sdp_conn *sdp_listen_silent(const struct sdp_sk *ssk)
+{
+	struct sdp_conn *conn;
+	unsigned long since;
+
+	lockdep_assert_held(&ssk->lock);
+	list_for_each_entry(conn, &ssk->setup, accept_node) {
+		since = READ_ONCE(conn->answered);
+		if (!since || sdp_conn_state(conn) != SDP_SYN_RECV)
+			continue;
+		/* Who is behind it came later. */
+		return time_after(jiffies, since + TCP_TIMEOUT_INIT) ? conn :
+								       NULL;
+	}
+	return NULL;
+}
+
+/* @silent: whose place it was, the caller's to drop; or NULL. */
+static bool sdp_listen_take_place(struct sdp_sk *ssk, struct sdp_conn **silent)
+{
+	bool room = false;
+
+	*silent = NULL;
 	spin_lock_bh(&ssk->lock);
-	room = sdp_listen_is_open(ssk) &&
-	       ssk->qlen <= READ_ONCE(ssk->sk->sk_max_ack_backlog);
-	if (room)
+	if (!sdp_listen_is_open(ssk))
+		goto out;
+	room = ssk->qlen <= READ_ONCE(ssk->sk->sk_max_ack_backlog);
+	if (room) {
 		ssk->qlen++;
+		goto out;
+	}
+	*silent = sdp_listen_silent(ssk);
+	if (*silent) {
+		list_del_init(&(*silent)->accept_node);
+		room = true;
+	}
+out:
 	spin_unlock_bh(&ssk->lock);
 	return room;
 }
@@ -161,7 +203,7 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 				  const struct sdp_addr *remote)
 {
 	struct sdp_net *sn = sdp_net(net);
-	struct sdp_conn *conn;
+	struct sdp_conn *conn, *silent;
 	struct sdp_sk *ssk;
 	kuid_t uid;
 	bool open;
@@ -172,10 +214,14 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 		sdp_ulp_put(ssk);
 		return ERR_PTR(-ECONNREFUSED);
 	}
-	if (!sdp_listen_take_place(ssk)) {
+	if (!sdp_listen_take_place(ssk, &silent)) {
 		sdp_count(sn, SDP_CNT_REJECT_BACKLOG, 1);
 		sdp_ulp_put(ssk);
 		return ERR_PTR(-ENOBUFS);
+	}
+	if (silent) {
+		sdp_count(sn, SDP_CNT_REJECT_BACKLOG, 1);
+		sdp_listen_drop(ssk, silent, "silent, and the backlog is full");
 	}
 	conn = sdp_conn_alloc(xp, net, uid, sdp_rx_work, GFP_KERNEL);
 	if (IS_ERR(conn)) {
@@ -246,14 +292,6 @@ static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
 	return open;
 }
 
-static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn)
-{
-	sdp_conn_attach(conn, NULL, NULL);
-	sdp_ulp_put(ssk);
-	sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "never accepted");
-	sdp_conn_put(conn);
-}
-
 /* The transport listens for it, and tools see it. */
 static int sdp_listen_open(struct sdp_sk *ssk, struct sdp_net *sn, u16 port)
 {
@@ -283,7 +321,7 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 		WRITE_ONCE(ssk->port, 0);
 	}
 	while ((conn = sdp_listen_pop(ssk, true)))
-		sdp_listen_drop(ssk, conn);
+		sdp_listen_drop(ssk, conn, "never accepted");
 }
 
 /* TCP has the last word: whoever of several callers changed it last. */
@@ -459,7 +497,7 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 
 fail:
 	if (!sdp_listen_put_back(ssk, conn))
-		sdp_listen_drop(ssk, conn);
+		sdp_listen_drop(ssk, conn, "never accepted");
 	return err;
 }
 

@@ -410,6 +410,54 @@ def rep_rejected(t, reason):
     t.kernel_closes(t.conns[-1], s)
 
 
+def fill_backlog(t, port):
+    """A listener with one place: whoever has it, and of whom no RTU comes."""
+    n = t.remote.listen(port, False, 0)
+    t.open.append(n)
+    # Both are on their way before either is answered: the place is young.
+    asked = [t.peer.request(t.host, port) for _ in range(2)]
+    t.conns.extend(asked)
+    admitted = []
+    for c in asked:
+        try:
+            c.answer()
+            admitted.append(c)
+        except wire.Rejected as e:
+            assert e.reason == CONSUMER_DEFINED, f'REJ reason {e.reason}'
+    assert len(admitted) == 1, f'{len(admitted)} of two have the one place'
+    return n, admitted[0]
+
+
+@case(accept=2, reject_backlog=2, aborts=1)
+def silent_gives_way(t):
+    """Whose REP is not answered for a second loses his place in a full backlog to the
+    next who asks, be it that his REJ was lost or that he means no good."""
+    t.patience(600000)                  # it is not the time that ends it
+    n, c = fill_backlog(t, PORT + 5)
+    time.sleep(1.2)
+    t.conns.append(t.peer.connect(t.host, PORT + 5))
+    rej = c.mad('REJ', sdp.REJ)
+    assert rej.reason == CONSUMER_DEFINED, f'REJ reason {rej.reason}'
+    c.qp.peer_qpn = None                # not ours to end
+    s = t.remote.accept(n)[0]
+    t.open.append(s)
+    t.kernel_closes(t.conns[-1], s)
+
+
+@case(accept=1, reject_backlog=2)
+def slow_keeps_its_place(t):
+    """Who has said by an MRA that he is there is waited for."""
+    t.patience(600000)
+    n, c = fill_backlog(t, PORT + 5)
+    c.mra()
+    time.sleep(1.2)
+    rejected(t, t.peer.hello(t.host), port=PORT + 5)
+    c.rtu()
+    s = t.remote.accept(n)[0]
+    t.open.append(s)
+    t.kernel_closes(c, s)
+
+
 # ---- limits ----
 
 @case(reject_limit=1)

@@ -113,6 +113,10 @@ class Conn:
     def rtu(self):
         self.port.send_mad(self.host, sdp.RTU, struct.pack('>II', self.id, self.their_id))
 
+    def mra(self):
+        """Active: we have the REP, and take our time."""
+        self.port.send_mad(self.host, sdp.MRA, roce.mra(self.id, self.their_id, 1, 24))
+
     def reply(self, repeat=False, **field):
         """Passive: the REP; keywords are fields of the HelloAck."""
         ack = sdp.Message(sdp.HELLO_ACK, **{'bufs': self.bufs, 'version': 0x22,

@@ -242,6 +242,11 @@ def rej(ours, theirs, rejected, reason, private=b''):
     return struct.pack('>IIBBH', ours, theirs, rejected << 6, 0, reason) + bytes(72) + private
 
 
+def mra(ours, theirs, of, timeout):
+    """of: 0 a REQ, 1 a REP; timeout: 4.096 us * 2^n"""
+    return struct.pack('>IIBB', ours, theirs, of << 6, timeout << 3)
+
+
 class Qp:
     """One end of a reliable connection."""
 
