@@ -143,8 +143,9 @@ struct sdp_conn {
 	u32 rcv_size;			/* of new receive buffers; see sdp_ring.c */
 	u32 snd_max;			/* payload bytes of a message; may grow */
 	u8 reason;			/* enum sdp_reason, when refused */
-	unsigned long answered;		/* passive: jiffies of the answer to who
-					 * has said nothing since; else 0
+	unsigned long silent_at;	/* passive: jiffies when who has said
+					 * nothing since we answered may be
+					 * put out of a full backlog; else 0
 					 */
 
 	/* Callers and events; see sdp_conn_kick(). */

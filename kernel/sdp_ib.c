@@ -47,6 +47,10 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 	if (!ib)
 		return 0;
 	trace_sdp_cm(ib->conn->id, "event", event->event);
+	/* It is there, if late. */
+	WRITE_ONCE(ib->conn->silent_at, 0);
+	if (event->event != IB_CM_MRA_RECEIVED)
+		sdp_ib_told(ib);
 	switch (event->event) {
 	case IB_CM_REP_RECEIVED:
 		return sdp_ib_cm_rep(ib, event);
@@ -67,10 +71,6 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 			sdp_ib_refuse(ib, EAGAIN, SDP_REASON_NONE);
 		else
 			sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
-		break;
-	case IB_CM_MRA_RECEIVED:
-		/* It is there, and late. */
-		WRITE_ONCE(ib->conn->answered, 0);
 		break;
 	case IB_CM_REQ_ERROR:
 	case IB_CM_REP_ERROR:
@@ -256,13 +256,24 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 	}
 }
 
+/* What there is to do, and may be done: see sdp_ib_established(). */
+static unsigned long sdp_ib_due(const struct sdp_ib *ib)
+{
+	unsigned long todo = READ_ONCE(ib->todo);
+
+	if (test_bit(0, &ib->telling))
+		todo &= ~(BIT(SDP_IB_SEND_DREQ) | BIT(SDP_IB_FREE));
+	return todo;
+}
+
 static void sdp_ib_work(struct work_struct *work)
 {
 	struct sdp_ib *ib = container_of(work, struct sdp_ib, work);
 	struct sdp_conn *conn = ib->conn;
+	unsigned long due;
 
-	while (!ib->freed && READ_ONCE(ib->todo)) {
-		unsigned int what = __ffs(READ_ONCE(ib->todo));
+	while (!ib->freed && (due = sdp_ib_due(ib))) {
+		unsigned int what = __ffs(due);
 
 		clear_bit(what, &ib->todo);
 		sdp_ib_do(ib, what);

@@ -341,10 +341,15 @@ void sdp_ib_rep(struct sdp_ib *ib)
 		return;
 	sdp_ib_limits(ib, ib->told_bufs);
 	err = sdp_ib_modify(ib, IB_QPS_RTR);
-	if (!err)
+	if (!err) {
+		ib->begun = true;
 		err = sdp_ib_modify(ib, IB_QPS_RTS);
+	}
 	if (!err)
 		err = ib_send_cm_rtu(ib->cm_id, NULL, 0);
+	/* The peer has taken it back; what the CM says of that next counts. */
+	if (err && ib->cm_id->state == IB_CM_TIMEWAIT)
+		return;
 	if (err) {
 		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);
 		return;
@@ -370,6 +375,11 @@ void sdp_ib_busy(struct sdp_ib *ib)
 	 */
 	if (sdp_conn_state(conn) != SDP_SYN_SENT) {
 		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
+		return;
+	}
+	/* Taken back in the midst of our work: this queue pair has had its time. */
+	if (ib->begun) {
+		sdp_ib_refuse(ib, ETIMEDOUT, SDP_REASON_BUSY);
 		return;
 	}
 	ib_destroy_cm_id(ib->cm_id);

@@ -24,6 +24,7 @@ struct sdp_ib {
 	struct work_struct work;
 	struct delayed_work timeout;	/* until it is established; or busy */
 	unsigned long todo;		/* enum sdp_ib_todo */
+	unsigned long telling;		/* bit 0; see sdp_ib_established() */
 	struct sdp_dev *dev;		/* reference; set before it is listed */
 	struct list_head dev_node;	/* dev->conns, dev->lock */
 	struct ib_cm_id *cm_id;
@@ -41,6 +42,10 @@ struct sdp_ib {
 	u32 busy_ms;			/* until the peer may have room again */
 	unsigned long deadline;		/* jiffies: the end of the attempt */
 	u16 told_bufs;			/* in the Hello */
+	u8 rep_timeout;			/* passive: until ib_cm repeats the REP,
+					 * 4.096 us * 2^n, the peer's word
+					 */
+	bool begun;			/* active: the queue pair left INIT */
 	bool freed;			/* worker only */
 	int err;			/* with SDP_IB_REFUSED: positive errno */
 	u8 reason;

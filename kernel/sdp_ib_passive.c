@@ -30,6 +30,7 @@ static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
 	ib->cm_id = cm_id;
 	ib->port_num = req->port;
 	ib->peer_qpn = req->remote_qpn;
+	ib->rep_timeout = req->remote_cm_response_timeout;
 	/* As the CM gives them: theirs to start is ours to answer by now. */
 	ib->responder_resources = min(req->responder_resources,
 				      ib->dev->max_rd_atom);
@@ -115,8 +116,24 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	cm_id->context = ib;
 	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;
 	sdp_conn_event(conn, SDP_EV_ACCEPT);
+	/* Whose listener was closed before that was told so in vain. */
+	if (READ_ONCE(conn->tx.err))
+		sdp_conn_event(conn, SDP_EV_ABORT);
 	sdp_ib_queue(ib, SDP_IB_BUILD);
 	return 0;
+}
+
+/*
+ * Whose answer was lost is heard of when the REP has been repeated; TCP does that
+ * after a second, and gives way after two.  Who has us wait for more than a second
+ * each time is not waited for longer than four.
+ */
+static unsigned long sdp_ib_silent_at(const struct sdp_ib *ib)
+{
+	unsigned int n = ib->rep_timeout;
+	u32 ms = n < 8 ? 1 : 1 << (n - 8);	/* as ib_cm has it */
+
+	return jiffies + msecs_to_jiffies(clamp(3 * ms, 1000, 4000)) ?: 1;
 }
 
 static int sdp_ib_try_build(struct sdp_ib *ib)
@@ -161,7 +178,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	rep.qp_num = ib->qp.qp->qp_num;
 	rep.starting_psn = ib->psn;
 	trace_sdp_cm(conn->id, "send REP", bufs);
-	WRITE_ONCE(conn->answered, jiffies ?: 1);
+	WRITE_ONCE(conn->silent_at, sdp_ib_silent_at(ib));
 	err = ib_send_cm_rep(ib->cm_id, &rep);
 	if (err)
 		return err;
@@ -196,13 +213,30 @@ void sdp_ib_build(struct sdp_ib *ib)
 				   msecs_to_jiffies(limit));
 }
 
-/* The first message came, or the RTU: whichever is first (1.5). */
+void sdp_ib_told(struct sdp_ib *ib)
+{
+	/* Ordered with the worker's look at both: what it left is done now. */
+	if (test_and_clear_bit(0, &ib->telling) && READ_ONCE(ib->todo))
+		sdp_ib_queue(ib, SDP_IB_RTU);
+}
+
+/*
+ * The first message came, or the RTU: whichever is first (1.5).
+ *
+ * Of the message the CM is told, who says no more than the RTU would; it refuses
+ * when that was faster.  It takes back its REP in work of its own, and only if the
+ * connection is established then: if we had sent a DREQ, the REP would be repeated
+ * as often and as long as the peer's REQ asked, hours perhaps, and
+ * ib_destroy_cm_id() waits for its end.  So what ends the connection waits for the
+ * event that the CM has for us after that.
+ */
 void sdp_ib_established(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	/* Says no more than the RTU would; fails when that was faster. */
-	ib_cm_notify(ib->cm_id, IB_EVENT_COMM_EST);
+	if (!test_and_set_bit(0, &ib->telling) &&
+	    ib_cm_notify(ib->cm_id, IB_EVENT_COMM_EST))
+		sdp_ib_told(ib);
 	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
 	cancel_delayed_work(&ib->timeout);
 }

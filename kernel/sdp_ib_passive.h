@@ -14,6 +14,17 @@ struct sdp_ib;
 void sdp_ib_established(struct sdp_conn *conn);
 
 /**
+ * sdp_ib_told() - the CM knows that the connection is established, or has heard
+ *	otherwise
+ * @ib:	that connection's
+ *
+ * What waited for that is done: see sdp_ib_established().
+ *
+ * Context: any; does not sleep.
+ */
+void sdp_ib_told(struct sdp_ib *ib);
+
+/**
  * sdp_ib_req() - a REQ arrived: validate and admit
  * @cm_id: its CM id
  * @event: the REQ, with the Hello

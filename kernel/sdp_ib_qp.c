@@ -77,6 +77,7 @@ static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
 	trace_sdp_cm(ib->conn->id, ib_event_msg(event->event), event->event);
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
+		WRITE_ONCE(ib->conn->silent_at, 0);
 		sdp_ib_queue(ib, SDP_IB_RTU);
 		break;
 	case IB_EVENT_QP_FATAL:

@@ -15,8 +15,9 @@
  * and the child's one on us.
  *
  * A client that is gone says so by one message that nobody repeats.  When the
- * backlog is full the place of who was answered and was not heard of for a second
- * is another's: a lost message, or a flood of them, shuts nobody out for longer.
+ * backlog is full the place of who was answered and was not heard of since, for one
+ * second to four, is the next one's who asks: a lost message shuts nobody out for
+ * longer.
  */
 #include <linux/sched/signal.h>
 #include <net/inet6_hashtables.h>
@@ -156,20 +157,18 @@ static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn,
 	sdp_conn_put(conn);
 }
 
-/* Who has been silent for as long as TCP waits before it repeats a SYN-ACK. */
 static struct sdp_conn *sdp_listen_silent(const struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn;
-	unsigned long since;
+	unsigned long at;
 
 	lockdep_assert_held(&ssk->lock);
 	list_for_each_entry(conn, &ssk->setup, accept_node) {
-		since = READ_ONCE(conn->answered);
-		if (!since || sdp_conn_state(conn) != SDP_SYN_RECV)
+		at = READ_ONCE(conn->silent_at);
+		if (!at || sdp_conn_state(conn) != SDP_SYN_RECV)
 			continue;
-		/* Who is behind it came later. */
-		return time_after(jiffies, since + TCP_TIMEOUT_INIT) ? conn :
-								       NULL;
+		/* Who is behind it came later, and has about as long. */
+		return time_after(jiffies, at) ? conn : NULL;
 	}
 	return NULL;
 }

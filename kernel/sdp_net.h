@@ -29,7 +29,7 @@
 	X(REJECT_HELLO,	"reject_hello",	"requests refused: Hello not valid") \
 	X(REJECT_PATH,	"reject_path",	"requests refused: addresses are not those of the path") \
 	X(REJECT_LISTENER, "reject_listener", "requests refused: nobody listens") \
-	X(REJECT_BACKLOG, "reject_backlog", "requests refused: backlog full, or silent in a full one") \
+	X(REJECT_BACKLOG, "reject_backlog", "requests refused: backlog full, or silent then") \
 	X(REJECT_LIMIT,	"reject_limit",	"requests refused: too many connections or no memory") \
 	X(TCP_ACCEPT,	"tcp_accept",	"plain TCP clients accepted by an SDP listener") \
 	X(TCP_RESET,	"tcp_reset",	"plain TCP clients reset by an SDP listener") \

@@ -367,10 +367,15 @@ PAIR_ON(late_to_confirm, ON_SOME_SDP)
 
 enum { CONFIRMED = 3000, ATTEMPT = 500 };
 
-static void confirm_late(int ms)
+/* How late queue pairs of this kernel are ready, to receive or to send. */
+static void be_late(const char *for_what, int ms)
 {
-	FILE *f = fopen("/sys/module/verbs_events/parameters/rtr_ms", "w");
+	char name[80];
+	FILE *f;
 
+	snprintf(name, sizeof(name), "/sys/module/verbs_events/parameters/%s",
+		 for_what);
+	f = fopen(name, "w");
 	CHECK(f);
 	fprintf(f, "%d", ms);
 	EQ(0, fclose(f));
@@ -385,11 +390,11 @@ static void late_to_confirm_client(void)
 	talk_client(open_client());
 	sysctl("connect_timeout", ktap_ms(ATTEMPT));
 	sysctl("require_timeout", ktap_ms(ATTEMPT));
-	confirm_late(ktap_ms(CONFIRMED));
+	be_late("rtr_ms", ktap_ms(CONFIRMED));
 	since = ktap_watch();
 	c = open_client();
 	WAITED(CONFIRMED, 5 * CONFIRMED, since);
-	confirm_late(0);
+	be_late("rtr_ms", 0);
 	EQ(SDP_TRANSPORT_IB, transport(c));
 	talk_client(c);
 	meet("ended");
@@ -401,5 +406,55 @@ static void late_to_confirm_server(void)
 
 	for (i = 0; i < 2; i++)
 		talk_server();
+	meet("ended");
+}
+
+/*
+ * Its RTU has come, but the server's worker is late to look: that is no silence, and
+ * who asks next waits for the place.
+ */
+PAIR_ON(late_to_notice, ON_SOME_SDP)
+
+static void late_to_notice_client(void)
+{
+	struct task t = { .run = task_recv, .len = 5 };
+	union addr a;
+	char text[5];
+	int c, other;
+
+	events_ready();
+	server_addr(&a);
+	c = connect_client(&a);
+	EQ(SDP_TRANSPORT_IB, transport(c));
+	t.fd = c;
+	t.buf = text;
+	task_start(&t);
+	/* For longer than who is silent keeps a place that another wants. */
+	sleep_ms(2000);
+	other = connect_client(&a);
+	send_text(other, "hello");
+	recv_text(other, "hello");
+	OK(close(other));
+	/* The server speaks first. */
+	EQ(5, task_join(&t));
+	EQ(0, memcmp(text, "hello", 5));
+	send_text(c, "hello");
+	recv_text(c, "bye");
+	meet("ended");
+}
+
+static void late_to_notice_server(void)
+{
+	int l, s;
+
+	events_ready();
+	be_late("rts_ms", 4000);
+	l = serve_port(0);
+	s = accept_one(l);
+	be_late("rts_ms", 0);
+	answer(accept_one(l));
+	send_text(s, "hello");
+	recv_text(s, "hello");
+	send_text(s, "bye");
 	meet("ended");
 }

@@ -44,15 +44,22 @@ static unsigned int verbs_rtr_ms;
 module_param_named(rtr_ms, verbs_rtr_ms, uint, 0600);
 MODULE_PARM_DESC(rtr_ms, "how late queue pairs of the kernel's are ready to receive (ms)");
 
+static unsigned int verbs_rts_ms;
+module_param_named(rts_ms, verbs_rts_ms, uint, 0600);
+MODULE_PARM_DESC(rts_ms, "and how late to send");
+
 /* It is made when it can do something: who makes it initialises it next. */
 static int verbs_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			   struct ib_udata *udata)
 {
 	int err;
 
-	if (!qp->uobject && qp->qp_type == IB_QPT_RC && (mask & IB_QP_STATE) &&
-	    attr->qp_state == IB_QPS_RTR)
-		msleep(READ_ONCE(verbs_rtr_ms));
+	if (!qp->uobject && qp->qp_type == IB_QPT_RC && (mask & IB_QP_STATE)) {
+		if (attr->qp_state == IB_QPS_RTR)
+			msleep(READ_ONCE(verbs_rtr_ms));
+		if (attr->qp_state == IB_QPS_RTS)
+			msleep(READ_ONCE(verbs_rts_ms));
+	}
 	err = verbs.modify_qp(qp, attr, mask, udata);
 	if (!err && !qp->uobject && qp->qp_type == IB_QPT_RC &&
 	    (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_INIT) {

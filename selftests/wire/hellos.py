@@ -5,6 +5,7 @@ and who asks before he connects; imported by wire.py.
 import errno
 import select
 import socket
+import threading
 import time
 
 import peer as wire
@@ -410,12 +411,62 @@ def rep_rejected(t, reason):
     t.kernel_closes(t.conns[-1], s)
 
 
-def fill_backlog(t, port):
-    """A listener with one place: whoever has it, and of whom no RTU comes."""
+@case(accept=5, proto_errors=5, aborts=5, ipv=(4, 6))
+def wrong_before_the_rtu(t):
+    """A first message that ends what it has established.  Our REP is taken back all the
+    same, though the REQ asks for fifteen tries of four seconds; the CM id, and a worker
+    of the module, would be kept that long."""
+    for _ in range(5):
+        c = t.peer.request(t.host, PORT, timeout=20)
+        t.conns.append(c)
+        c.answer()
+        c.send(sdp.DATA, mseq=77)
+        c.expect_dreq()
+        t.close(t.accept())
+    start = time.monotonic()
+    until('the connections go', lambda: not t.ours())
+    print(f'# gone after {time.monotonic() - start:.1f} s')
+
+
+@case(ipv=(4, 6))
+def taken_back(t):
+    """The server has no room after all, and says so right behind its answer: who asked
+    asks again, as one does who got no answer.  Unless he is so fast that he is
+    connected, and reset; he has another processor then."""
+    t.counted_by_case |= {'connect', 'resets'}
+    processors = []
+    for _ in range(20):
+        c, s = t.begin()
+        busy = threading.Thread(target=lambda: processors.append(t.remote.hog(200)))
+        busy.start()
+        time.sleep(0.05)
+        c.reply()
+        c.reject(CONSUMER_DEFINED, 1)
+        busy.join()
+        c.port.wait('a REQ or RTU', lambda: c.port.has_mad(
+            lambda m: m.attr in (sdp.REQ, sdp.RTU)))
+        if c.port.has_mad(lambda m: m.attr == sdp.REQ):
+            break
+        t.conns.remove(c)
+        c.mad('RTU', sdp.RTU)
+        t.close(s)
+        if processors.pop() > 1:
+            print('# so fast')
+            return
+    c = t.peer.accept()
+    t.conns.append(c)
+    c.establish()
+    assert t.remote.connected(s) == 0
+    t.talk(c, s, 100)
+
+
+def fill_backlog(t, port, timeout=17):
+    """A listener with one place: whoever has it, and of whom no RTU comes.  His REQ asks
+    to hear a REP again after 4.096 us * 2^timeout."""
     n = t.remote.listen(port, False, 0)
     t.open.append(n)
     # Both are on their way before either is answered: the place is young.
-    asked = [t.peer.request(t.host, port) for _ in range(2)]
+    asked = [t.peer.request(t.host, port, timeout=timeout) for _ in range(2)]
     t.conns.extend(asked)
     admitted = []
     for c in asked:
@@ -428,17 +479,24 @@ def fill_backlog(t, port):
     return n, admitted[0]
 
 
-@case(accept=2, reject_backlog=2, aborts=1)
-def silent_gives_way(t):
+@case(('soon', 15, 0, 1.2), ('later', 20, 1.5, 4.4), accept=2, aborts=1)
+def silent_gives_way(t, timeout, early, at_last):
     """Whose REP is not answered for a second loses his place in a full backlog to the
-    next who asks, be it that his REJ was lost or that he means no good."""
+    next who asks, be it that his REJ was lost or that he means no good.  Whose REP is
+    not repeated within that second may be silent for four."""
     t.patience(600000)                  # it is not the time that ends it
-    n, c = fill_backlog(t, PORT + 5)
-    time.sleep(1.2)
+    t.counted_by_case |= {'reject_backlog'}
+    was = t.remote.counters()['reject_backlog']
+    n, c = fill_backlog(t, PORT + 5, timeout)
+    time.sleep(early)
+    if early:
+        rejected(t, t.peer.hello(t.host), port=PORT + 5)
+    time.sleep(at_last - early)
     t.conns.append(t.peer.connect(t.host, PORT + 5))
     rej = c.mad('REJ', sdp.REJ)
     assert rej.reason == CONSUMER_DEFINED, f'REJ reason {rej.reason}'
     c.qp.peer_qpn = None                # not ours to end
+    assert t.remote.counters()['reject_backlog'] - was == 2 + bool(early)
     s = t.remote.accept(n)[0]
     t.open.append(s)
     t.kernel_closes(t.conns[-1], s)
@@ -448,7 +506,7 @@ def silent_gives_way(t):
 def slow_keeps_its_place(t):
     """Who has said by an MRA that he is there is waited for."""
     t.patience(600000)
-    n, c = fill_backlog(t, PORT + 5)
+    n, c = fill_backlog(t, PORT + 5, 15)
     c.mra()
     time.sleep(1.2)
     rejected(t, t.peer.hello(t.host), port=PORT + 5)

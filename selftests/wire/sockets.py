@@ -381,6 +381,16 @@ class Agent:
                     out.append([data[17], sport, dport, peer])
                     data = data[(size + 3) & ~3:]
 
+    def hog(self, ms):
+        """Be all that this processor does for so long, but for what interrupts it: packets
+        arrive, and wait.  Return: how many processors there are."""
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        end = time.monotonic() + ms / 1000
+        while time.monotonic() < end:
+            pass
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        return len(os.sched_getaffinity(0))
+
     def bystander(self, address):
         """A connection to the echo server of another host; its number."""
         n = self.connect(address, ECHO_PORT)
