@@ -458,3 +458,42 @@ static void late_to_notice_server(void)
 	send_text(s, "bye");
 	meet("ended");
 }
+
+/*
+ * The server takes its answer back while the client's queue pair is on its way: it is
+ * too late to ask again with that one.  Where TCP may come next, nobody listens.
+ */
+PAIR_ON(late_and_taken_back, ON_SOME_SDP)
+
+static void late_and_taken_back_client(void)
+{
+	unsigned long long fell;
+	union addr a;
+	int c;
+
+	events_ready();
+	server_addr(&a);
+	be_late("rtr_ms", 2000);
+	fell = counter("fallback_busy");
+	c = sock();
+	FAILS(variant->door == DOOR3 ? ECONNREFUSED : ETIMEDOUT,
+	      connect_to(c, &a));
+	be_late("rtr_ms", 0);
+	if (variant->door == DOOR3)
+		EQ(fell + 1, counter("fallback_busy"));
+	OK(close(c));
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+static void late_and_taken_back_server(void)
+{
+	int l = serve_port(0);
+
+	EVENTUALLY(1, counter("conns"));
+	/* The answer is there by now, and the client not yet. */
+	sleep_ms(700);
+	OK(close(l));
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
