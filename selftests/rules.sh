@@ -567,6 +567,7 @@ module_missing() {
 	silent
 	own=$peer4
 	[ -z "$peer" ] || own=10.9.0.1
+	: >"$dir/serve"
 	"$dir/rule-a" serve "$own" 7081 "$own" 7082 >"$dir/serve" 2>"$dir/err" &
 	echo $! >>"$dir/servers"
 	until_true grep -q ready "$dir/serve"
