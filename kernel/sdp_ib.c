@@ -49,7 +49,8 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 	trace_sdp_cm(ib->conn->id, "event", event->event);
 	/* It is there, if late. */
 	WRITE_ONCE(ib->conn->silent_at, 0);
-	if (event->event != IB_CM_MRA_RECEIVED)
+	if (event->event != IB_CM_MRA_RECEIVED &&
+	    event->event != IB_CM_LAP_RECEIVED)
 		sdp_ib_told(ib);
 	switch (event->event) {
 	case IB_CM_REP_RECEIVED:

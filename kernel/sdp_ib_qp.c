@@ -213,7 +213,12 @@ int sdp_ib_enlist(struct sdp_ib *ib, struct ib_device *device)
 	if (!going)
 		list_add_tail(&ib->dev_node, &ib->dev->conns);
 	spin_unlock_bh(&ib->dev->lock);
-	return going ? -ENODEV : 0;
+	if (!going)
+		return 0;
+	/* It waits for who has it, and who never began is not freed by itself. */
+	sdp_dev_put(ib->dev);
+	ib->dev = NULL;
+	return -ENODEV;
 }
 
 void sdp_ib_unlist(struct sdp_ib *ib)
