@@ -40,8 +40,8 @@ sent() {
 	[ $(($(cat "/sys/class/net/$dev/statistics/tx_bytes") - sent_before)) -ge "$1" ]
 }
 
-# transfer PORT SERVER -- CLIENT: with a second of $begin to $end in the middle of it;
-# what became of the client.
+# transfer PORT SERVER -- CLIENT: with $lasting seconds of $begin to $end in the middle
+# of it; what became of the client.
 transfer() {
 	local port=$1 server=$2 client status=0
 
@@ -54,7 +54,7 @@ transfer() {
 	client=$!
 	until_true sent 1000000
 	$begin
-	sleep 1
+	sleep "$lasting"
 	$end
 	wait $client || status=$?
 	on h2 pkill -x "${server%% *}"
@@ -66,9 +66,9 @@ transfer() {
 	esac
 }
 
-# in_trouble BEGIN END OUTCOME: of verbs and of TCP
+# in_trouble BEGIN END OUTCOME [LASTING]: of verbs and of TCP
 in_trouble() {
-	local begin=$1 end=$2 verbs tcp
+	local begin=$1 end=$2 lasting=${4:-1} verbs tcp
 
 	queue_made
 	verbs=$(transfer 18515 "ib_send_bw -F -b -u 18 -D 8" -- ib_send_bw -F -b -u 18 -D 8 h2)
@@ -111,8 +111,10 @@ no_buffers() {
 	[ "$verbs" = $must ]
 }
 
+# Neither data nor answers come, so that there may be nothing to send but what is
+# repeated: after 1.07 s (-u 18), while it is down.
 set_down() {
-	in_trouble down up "ended well"
+	in_trouble down up "ended well" 3
 }
 
 # The RDMA core says good-bye while the interface is down.  A new device alone helps.
