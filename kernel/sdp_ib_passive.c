@@ -124,9 +124,9 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 }
 
 /*
- * Whose answer was lost is heard of when the REP has been repeated; TCP does that
- * after a second, and gives way after two.  Who has us wait for more than a second
- * each time is not waited for longer than four.
+ * Whose answer was lost is heard of when the REP has been repeated, if not that is
+ * lost too: there are two repetitions before a place is taken, as TCP has at least.
+ * Who has us wait long for each is not waited for longer than four seconds.
  */
 static unsigned long sdp_ib_silent_at(const struct sdp_ib *ib)
 {

@@ -20,6 +20,20 @@ enum { HELD = 2000 };	/* ms in which an attempt is not answered */
 static const char events_file[] = "/run/rig/modules/verbs_events.ko";
 static const char raise_file[] = "/sys/module/verbs_events/parameters/raise";
 
+/* How late queue pairs of this kernel are ready, to receive or to send. */
+static void be_late(const char *for_what, int ms)
+{
+	char name[80];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/sys/module/verbs_events/parameters/%s",
+		 for_what);
+	f = fopen(name, "w");
+	CHECK(f);
+	fprintf(f, "%d", ms);
+	EQ(0, fclose(f));
+}
+
 /* It stays loaded: the guest's end unloads it. */
 static int events_ready_(void)
 {
@@ -27,6 +41,9 @@ static int events_ready_(void)
 		ktap_skip("the rig has not built verbs_events (vm --rxe)");
 	if (access(raise_file, W_OK))
 		EQ(0, system("insmod /run/rig/modules/verbs_events.ko"));
+	/* Whatever ended the case before. */
+	be_late("rtr_ms", 0);
+	be_late("rts_ms", 0);
 	EVENTUALLY(0, counter("conns"));
 	/* It goes by SDP however long the neighbour takes. */
 	sysctl("connect_timeout", ktap_ms(10000));
@@ -366,20 +383,6 @@ static void event_while_connecting_server(void)
 PAIR_ON(late_to_confirm, ON_SOME_SDP)
 
 enum { CONFIRMED = 3000, ATTEMPT = 500 };
-
-/* How late queue pairs of this kernel are ready, to receive or to send. */
-static void be_late(const char *for_what, int ms)
-{
-	char name[80];
-	FILE *f;
-
-	snprintf(name, sizeof(name), "/sys/module/verbs_events/parameters/%s",
-		 for_what);
-	f = fopen(name, "w");
-	CHECK(f);
-	fprintf(f, "%d", ms);
-	EQ(0, fclose(f));
-}
 
 static void late_to_confirm_client(void)
 {
