@@ -68,12 +68,11 @@ static unsigned long function_text(const char *function, unsigned long *end)
 
 void fault_spare(const char *function)
 {
-	unsigned long from = 0, to = 0;
+	unsigned long from, to;
 	char text[32];
 	unsigned int i;
 
-	if (function)
-		from = function_text(function, &to);
+	from = function_text(function ? function : "__rxe_add_to_pool", &to);
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		snprintf(text, sizeof(text), "%#lx", from);
 		OK(knob(kinds[i], "reject-start", text));
