@@ -31,8 +31,9 @@ ALLOCATES = re.compile(
     r'ib_send_cm_|ib_cm_notify|rdma_resolve_|'
     r'ip_route_output|dst_lookup|stream_connect|netlink_dump_start|splice_read|^pin_user')
 # Matches too, and allocates nothing; or (ref_tracker) is the kernel's own debugging.
+# An MRA is only prepared: the CM makes the message if the REP comes again.
 NOT = re.compile(r'^(__asan_|unpin_|unregister_|ib_unregister_|is_vmalloc|ref_tracker)|'
-                 r'dealloc|^kmalloc_caches$')
+                 r'dealloc|^kmalloc_caches$|^ib_send_cm_mra$')
 
 # What faults of whole pages reach, and those of the slab allocator do not.
 PAGES = {'__alloc_pages_noprof', 'skb_page_frag_refill', 'pin_user_pages_fast'}
