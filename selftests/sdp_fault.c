@@ -146,7 +146,8 @@ void fault_nothing(struct step *st)
 static void choose(unsigned int n)
 {
 	fault_quiet();
-	fault_spare(NULL);
+	/* It leaks and warns when its table grows in part: softroce_nodes.sh. */
+	fault_spare("__rxe_add_to_pool");
 	module_restore();
 	variant_choose(n);
 }

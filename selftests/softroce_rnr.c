@@ -8,51 +8,17 @@
  * there is a buffer.  Prints "well" when the send has succeeded then, "ended" when
  * retries were exceeded; anything else is an error of this test.
  */
-#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/verbs.h"
+
 enum { NOT_READY = 2, PATIENCE = 30 };	/* s */
 
 static char buffer[64];
-
-static void must(int well, const char *what)
-{
-	if (well)
-		return;
-	fprintf(stderr, "softroce_rnr: %s failed: %m\n", what);
-	exit(2);
-}
-
-static struct ibv_context *opened(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *ctx = NULL;
-	int i;
-
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			ctx = ibv_open_device(list[i]);
-	must(!!ctx, "to open the device");
-	ibv_free_device_list(list);
-	return ctx;
-}
-
-static struct ibv_qp *made(struct ibv_pd *pd, struct ibv_cq *cq)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
-			 .max_send_sge = 1, .max_recv_sge = 1 },
-	};
-	struct ibv_qp *qp = ibv_create_qp(pd, &init);
-
-	must(!!qp, "ibv_create_qp");
-	return qp;
-}
 
 static void connected(struct ibv_qp *qp, const struct ibv_qp *to, int gid_index)
 {
@@ -60,8 +26,8 @@ static void connected(struct ibv_qp *qp, const struct ibv_qp *to, int gid_index)
 		.qp_state = IBV_QPS_INIT, .port_num = 1,
 	};
 
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	verbs_must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+				  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
 	attr = (struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
 		.dest_qp_num = to->qp_num, .max_dest_rd_atomic = 1,
@@ -71,18 +37,18 @@ static void connected(struct ibv_qp *qp, const struct ibv_qp *to, int gid_index)
 			.grh = { .hop_limit = 64, .sgid_index = gid_index },
 		},
 	};
-	must(!ibv_query_gid(qp->context, 1, gid_index, &attr.ah_attr.grh.dgid),
-	     "ibv_query_gid");
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
+	verbs_must(!ibv_query_gid(qp->context, 1, gid_index, &attr.ah_attr.grh.dgid),
+		   "ibv_query_gid");
+	verbs_must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
 	attr = (struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 6,
 		.rnr_retry = 7, .max_rd_atomic = 1,
 	};
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
-			    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			    IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	verbs_must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
+				  IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				  IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
 }
 
 int main(int argc, char **argv)
@@ -100,15 +66,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: softroce_rnr DEVICE [GID_INDEX]\n");
 		return 2;
 	}
-	ctx = opened(argv[1]);
+	ctx = verbs_opened(argv[1]);
 	pd = ibv_alloc_pd(ctx);
-	must(!!pd, "ibv_alloc_pd");
+	verbs_must(!!pd, "ibv_alloc_pd");
 	cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
-	must(!!cq, "ibv_create_cq");
+	verbs_must(!!cq, "ibv_create_cq");
 	mr = ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
-	must(!!mr, "ibv_reg_mr");
-	from = made(pd, cq);
-	to = made(pd, cq);
+	verbs_must(!!mr, "ibv_reg_mr");
+	from = verbs_made(pd, cq);
+	to = verbs_made(pd, cq);
 	connected(from, to, gid_index);
 	connected(to, from, gid_index);
 
@@ -122,15 +88,15 @@ int main(int argc, char **argv)
 	}, *bad_send;
 	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
 
-	must(!ibv_post_send(from, &send, &bad_send), "ibv_post_send");
+	verbs_must(!ibv_post_send(from, &send, &bad_send), "ibv_post_send");
 	sleep(NOT_READY);
-	must(!ibv_post_recv(to, &recv, &bad_recv), "ibv_post_recv");
+	verbs_must(!ibv_post_recv(to, &recv, &bad_recv), "ibv_post_recv");
 	for (end = time(NULL) + PATIENCE; time(NULL) < end; usleep(10000)) {
 		n = ibv_poll_cq(cq, 1, &wc);
 		if (n && (n < 0 || wc.qp_num == from->qp_num))
 			break;
 	}
-	must(n == 1, "to hear what became of it");
+	verbs_must(n == 1, "to hear what became of it");
 	if (wc.status != IBV_WC_SUCCESS && wc.status != IBV_WC_RETRY_EXC_ERR) {
 		fprintf(stderr, "softroce_rnr: %s\n", ibv_wc_status_str(wc.status));
 		return 2;

@@ -72,7 +72,7 @@ void fault_spare(const char *function)
 	char text[32];
 	unsigned int i;
 
-	from = function_text(function ? function : "__rxe_add_to_pool", &to);
+	from = function_text(function, &to);
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		snprintf(text, sizeof(text), "%#lx", from);
 		OK(knob(kinds[i], "reject-start", text));

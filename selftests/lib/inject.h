@@ -22,11 +22,7 @@ void fault_aim(enum fault_aim at);
 void fault_aim_at(unsigned long address);
 /* In this function, or what it calls. */
 void fault_aim_into(const char *function);
-/*
- * Leave out what is called by this function of the kernel.  NULL: by soft-RoCE's
- * __rxe_add_to_pool(), which leaks and warns if its table finds memory for a part
- * of its growth: softroce_nodes.sh shows it.
- */
+/* Leave out what is called by this function of the kernel, and by no other. */
 void fault_spare(const char *function);
 
 /* Of this thread. */
