@@ -49,14 +49,10 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 	trace_sdp_cm(ib->conn->id, "event", event->event);
 	/* It is there, if late. */
 	WRITE_ONCE(ib->conn->silent_at, 0);
-	if (event->event != IB_CM_MRA_RECEIVED &&
-	    event->event != IB_CM_LAP_RECEIVED)
-		sdp_ib_told(ib);
 	switch (event->event) {
 	case IB_CM_REP_RECEIVED:
 		return sdp_ib_cm_rep(ib, event);
 	case IB_CM_RTU_RECEIVED:
-	case IB_CM_USER_ESTABLISHED:
 		sdp_ib_queue(ib, SDP_IB_RTU);
 		break;
 	case IB_CM_REJ_RECEIVED:
@@ -73,8 +69,10 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 		else
 			sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
 		break;
-	case IB_CM_REQ_ERROR:
 	case IB_CM_REP_ERROR:
+		sdp_ib_queue(ib, SDP_IB_NO_RTU);
+		break;
+	case IB_CM_REQ_ERROR:
 	case IB_CM_SIDR_REQ_ERROR:
 		sdp_ib_refuse(ib, ETIMEDOUT, SDP_REASON_TIMEOUT);
 		break;
@@ -100,13 +98,22 @@ enum { SDP_IB_DREQ_MS = 5000 };
 
 static void sdp_ib_send_dreq(struct sdp_ib *ib)
 {
-	/* Not connected, theirs crossed, or it was sent before and the time is
-	 * over: there is nothing to wait for.
-	 */
-	if (!ib->cm_id || ib_send_cm_dreq(ib->cm_id, NULL, 0))
-		sdp_ib_queue(ib, SDP_IB_DREP_HEARD);
-	else
+	if (ib->cm_id && !ib_send_cm_dreq(ib->cm_id, NULL, 0)) {
+		ib->awaits_rtu = false;
 		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
+	} else if (ib->awaits_rtu) {
+		/* Until the RTU the CM takes none; nor is that waited for any
+		 * longer, and the timer asks again.
+		 */
+		ib->awaits_rtu = false;
+		ib->dreq_held = true;
+		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
+	} else {
+		/* Not connected, theirs crossed, or it was sent before and the
+		 * time is over: there is nothing to wait for.
+		 */
+		sdp_ib_queue(ib, SDP_IB_DREP_HEARD);
+	}
 }
 
 static void sdp_ib_dreq_heard(struct sdp_ib *ib)
@@ -219,8 +226,14 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 	case SDP_IB_BUILD:
 		sdp_ib_build(ib);
 		break;
+	case SDP_IB_COMM_EST:
+		sdp_ib_comm_est(ib);
+		break;
 	case SDP_IB_RTU:
 		sdp_ib_rtu(ib);
+		break;
+	case SDP_IB_NO_RTU:
+		sdp_ib_no_rtu(ib);
 		break;
 	case SDP_IB_BUSY:
 		sdp_ib_busy(ib);
@@ -257,24 +270,14 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 	}
 }
 
-/* What there is to do, and may be done: see sdp_ib_established(). */
-static unsigned long sdp_ib_due(const struct sdp_ib *ib)
-{
-	unsigned long todo = READ_ONCE(ib->todo);
-
-	if (test_bit(0, &ib->telling))
-		todo &= ~(BIT(SDP_IB_SEND_DREQ) | BIT(SDP_IB_FREE));
-	return todo;
-}
-
 static void sdp_ib_work(struct work_struct *work)
 {
 	struct sdp_ib *ib = container_of(work, struct sdp_ib, work);
 	struct sdp_conn *conn = ib->conn;
-	unsigned long due;
+	unsigned long todo;
 
-	while (!ib->freed && (due = sdp_ib_due(ib))) {
-		unsigned int what = __ffs(due);
+	while (!ib->freed && (todo = READ_ONCE(ib->todo))) {
+		unsigned int what = __ffs(todo);
 
 		clear_bit(what, &ib->todo);
 		sdp_ib_do(ib, what);

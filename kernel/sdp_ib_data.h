@@ -24,7 +24,6 @@ struct sdp_ib {
 	struct work_struct work;
 	struct delayed_work timeout;	/* until it is established; or busy */
 	unsigned long todo;		/* enum sdp_ib_todo */
-	unsigned long telling;		/* bit 0; see sdp_ib_established() */
 	struct sdp_dev *dev;		/* reference; set before it is listed */
 	struct list_head dev_node;	/* dev->conns, dev->lock */
 	struct ib_cm_id *cm_id;
@@ -46,6 +45,8 @@ struct sdp_ib {
 					 * 4.096 us * 2^n, the peer's word
 					 */
 	bool begun;			/* active: the queue pair left INIT */
+	bool awaits_rtu;		/* passive, worker only: the CM does, */
+	bool dreq_held;			/* and our DREQ with it */
 	bool freed;			/* worker only */
 	int err;			/* with SDP_IB_REFUSED: positive errno */
 	u8 reason;

@@ -179,6 +179,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	rep.starting_psn = ib->psn;
 	trace_sdp_cm(conn->id, "send REP", bufs);
 	WRITE_ONCE(conn->silent_at, sdp_ib_silent_at(ib));
+	ib->awaits_rtu = true;
 	err = ib_send_cm_rep(ib->cm_id, &rep);
 	if (err)
 		return err;
@@ -213,35 +214,32 @@ void sdp_ib_build(struct sdp_ib *ib)
 				   msecs_to_jiffies(limit));
 }
 
-void sdp_ib_told(struct sdp_ib *ib)
-{
-	/* Ordered with the worker's look at both: what it left is done now. */
-	if (test_and_clear_bit(0, &ib->telling) && READ_ONCE(ib->todo))
-		sdp_ib_queue(ib, SDP_IB_RTU);
-}
-
 /*
  * The first message came, or the RTU: whichever is first (1.5).
  *
- * Of the message the CM is told, who says no more than the RTU would; it refuses
- * when that was faster.  It takes back its REP in work of its own, and only if the
- * connection is established then: if we had sent a DREQ, the REP would be repeated
- * as often and as long as the peer's REQ asked, hours perhaps, and
- * ib_destroy_cm_id() waits for its end.  So what ends the connection waits for the
- * event that the CM has for us after that.
+ * ib_cm is not told of the message (ib_cm_notify()).  It would take the connection
+ * for established at once, but take back its REP in work of its own; a DREQ, or
+ * REJ, of the peer before that, or our own, and the REP is repeated as often and as
+ * long as the peer's REQ asks, hours perhaps, while ib_destroy_cm_id() waits for the
+ * end of it.  The RTU comes all the same, as the REP is repeated until then.  An id
+ * destroyed before takes it back, and says so by a REJ, which ends a connection too.
  */
 void sdp_ib_established(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	if (!test_and_set_bit(0, &ib->telling) &&
-	    ib_cm_notify(ib->cm_id, IB_EVENT_COMM_EST))
-		sdp_ib_told(ib);
 	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
 	cancel_delayed_work(&ib->timeout);
 }
 
-void sdp_ib_rtu(struct sdp_ib *ib)
+static void sdp_ib_end_wait_for_rtu(struct sdp_ib *ib)
+{
+	ib->awaits_rtu = false;
+	if (ib->dreq_held)
+		sdp_ib_queue(ib, SDP_IB_SEND_DREQ);
+}
+
+void sdp_ib_comm_est(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
@@ -251,6 +249,22 @@ void sdp_ib_rtu(struct sdp_ib *ib)
 	sdp_ib_established(conn);
 	sdp_tx_run(conn);
 	sdp_rx_poll(conn);
+}
+
+void sdp_ib_rtu(struct sdp_ib *ib)
+{
+	sdp_ib_end_wait_for_rtu(ib);
+	sdp_ib_comm_est(ib);
+}
+
+void sdp_ib_no_rtu(struct sdp_ib *ib)
+{
+	sdp_ib_end_wait_for_rtu(ib);
+	/* A message did what the RTU would: it is the CM alone that knows no
+	 * connection any more, and will take no DREQ.
+	 */
+	if (sdp_conn_state(ib->conn) < SDP_ESTABLISHED)
+		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
 }
 
 int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)

@@ -14,17 +14,6 @@ struct sdp_ib;
 void sdp_ib_established(struct sdp_conn *conn);
 
 /**
- * sdp_ib_told() - the CM knows that the connection is established, or has heard
- *	otherwise
- * @ib:	that connection's
- *
- * What waited for that is done: see sdp_ib_established().
- *
- * Context: any; does not sleep.
- */
-void sdp_ib_told(struct sdp_ib *ib);
-
-/**
  * sdp_ib_req() - a REQ arrived: validate and admit
  * @cm_id: its CM id
  * @event: the REQ, with the Hello
@@ -63,11 +52,31 @@ int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event);
 void sdp_ib_build(struct sdp_ib *ib);
 
 /**
- * sdp_ib_rtu() - SDP_IB_RTU: the peer has had our REP
+ * sdp_ib_comm_est() - SDP_IB_COMM_EST: the peer has had our REP
  * @ib: the device half; unless it waits for that, nothing happens
  *
  * Context: worker; sleeps.
  */
+void sdp_ib_comm_est(struct sdp_ib *ib);
+
+/**
+ * sdp_ib_rtu() - SDP_IB_RTU: and the CM says so
+ * @ib: the device half
+ *
+ * A DREQ that waited for it is sent.
+ *
+ * Context: worker; sleeps.
+ */
 void sdp_ib_rtu(struct sdp_ib *ib);
+
+/**
+ * sdp_ib_no_rtu() - SDP_IB_NO_RTU: the CM has repeated our REP in vain
+ * @ib: the device half
+ *
+ * Nothing ends for that if a message has come.
+ *
+ * Context: worker; sleeps.
+ */
+void sdp_ib_no_rtu(struct sdp_ib *ib);
 
 #endif

@@ -78,7 +78,7 @@ static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
 		WRITE_ONCE(ib->conn->silent_at, 0);
-		sdp_ib_queue(ib, SDP_IB_RTU);
+		sdp_ib_queue(ib, SDP_IB_COMM_EST);
 		break;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:

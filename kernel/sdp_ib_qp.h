@@ -27,7 +27,9 @@ enum sdp_ib_todo {
 	SDP_IB_REQ,		/* active: the route is resolved */
 	SDP_IB_REP,		/* active: REP received */
 	SDP_IB_BUILD,		/* passive: REQ admitted */
-	SDP_IB_RTU,		/* passive: RTU, or a message, received */
+	SDP_IB_COMM_EST,	/* passive: a message received, says the device */
+	SDP_IB_RTU,		/* passive: RTU received */
+	SDP_IB_NO_RTU,		/* passive: the REP was given up */
 	SDP_IB_BUSY,		/* active: the peer has no room now */
 	SDP_IB_TIMEOUT,		/* not established in time, or not busy now */
 	SDP_IB_REFUSED,		/* ib->err and ib->reason say how */

@@ -413,19 +413,37 @@ def rep_rejected(t, reason):
 
 @case(accept=5, proto_errors=5, aborts=5, ipv=(4, 6))
 def wrong_before_the_rtu(t):
-    """A first message that ends what it has established.  Our REP is taken back all the
-    same, though the REQ asks for fifteen tries of four seconds; the CM id, and a worker
-    of the module, would be kept that long."""
-    for _ in range(5):
+    """A first message that ends what it has established, and no RTU, though the REQ asks
+    for fifteen REPs in four seconds each.  Our REP is taken back after five; the CM id,
+    and a worker of the module, would be kept for a minute."""
+    conns = [t.peer.request(t.host, PORT, timeout=20) for _ in range(5)]
+    t.conns.extend(conns)
+    for c in conns:
+        c.answer()
+        c.send(sdp.DATA, mseq=77)
+        t.close(t.accept())
+    for c in conns:
+        rej = c.mad('REJ', sdp.REJ, limit=5 + LIMIT)
+        assert rej.reason == CONSUMER_DEFINED, f'REJ reason {rej.reason}'
+        c.qp.close()
+    until('the connections go', lambda: not t.ours())
+
+
+@case(('DREQ', lambda c: c.dreq(False)), ('REJ', lambda c: c.reject(CONSUMER_DEFINED, 1)),
+      accept=20, ipv=(4, 6))
+def ended_before_the_rtu(t, end):
+    """And who says at once that he is gone, in words of the CM, is gone, whether those
+    or his message are heard first: nor is a REP repeated to him."""
+    t.counted_by_case |= {'resets', 'aborts'}
+    for _ in range(20):
         c = t.peer.request(t.host, PORT, timeout=20)
         t.conns.append(c)
         c.answer()
-        c.send(sdp.DATA, mseq=77)
-        c.expect_dreq()
-        t.close(t.accept())
-    start = time.monotonic()
+        c.send_data(pattern(10))
+        end(c)
+        while t.remote.acceptable(t.listeners[t.ipv], 0.05):
+            t.close(t.accept())
     until('the connections go', lambda: not t.ours())
-    print(f'# gone after {time.monotonic() - start:.1f} s')
 
 
 @case(ipv=(4, 6))

@@ -167,7 +167,29 @@ def message_before_rtu(t):
     s = t.accept()
     t.reads(s, pattern(100))
     t.talk(c, s)
+    c.port.mads.clear()
+    c.mad('REP again', sdp.REP)
+    c.rtu()
     t.kernel_closes(c, s)
+
+
+@case(accept=1, ipv=(4, 6))
+def end_before_rtu(t):
+    """Both have said all they have to; the DREQ waits for the RTU, as a CM that has had
+    none takes no DREQ."""
+    c = t.peer.request(t.host, PORT)
+    t.conns.append(c)
+    c.answer()
+    c.send_data(pattern(100))
+    s = t.accept()
+    t.reads(s, pattern(100))
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.send(sdp.DISCONN)
+    t.quiet(c)
+    assert not c.port.has_mad(lambda m: m.attr == sdp.DREQ)
+    c.rtu()
+    c.expect_dreq()
 
 
 @case(accept=1)
