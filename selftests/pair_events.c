@@ -377,6 +377,55 @@ static void event_while_connecting_server(void)
 }
 
 /*
+ * The device says that a first message came, to a server that has had no RTU: the
+ * client is there.  The CM has had none either, and takes no DREQ before it comes.
+ */
+PAIR_ON(event_comm_est, ON_SOME_SDP)
+
+static void event_comm_est_client(void)
+{
+	union addr a;
+	pid_t pid;
+	int c;
+
+	events_ready();
+	server_addr(&a);
+	pid = trouble_for(CM_RTU, LOST, 2 * HELD);
+	c = connect_client(&a);
+	EQ(SDP_TRANSPORT_IB, transport(c));
+	recv_text(c, "hello");
+	expect_eof(c);
+	OK(close(c));
+	meet("closed");
+	CHILD_OK(pid);
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+static void event_comm_est_server(void)
+{
+	struct ktap_watch since;
+	int l, s;
+
+	events_ready();
+	l = serve_port(0);
+	EVENTUALLY(1, counter("conns"));
+	/* The answer is there by now. */
+	EQ_HEX(0, poll_one(l, POLLIN, 500));
+	OK(raise_event("comm_est"));
+	since = ktap_watch();
+	s = accept_one(l);
+	WAITED(0, HELD / 2, since);
+	send_text(s, "hello");
+	OK(close(s));
+	meet("closed");
+	sleep_ms(300);
+	EQ(1, counter("conns"));
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+/*
  * He is long about his RTU, longer than his attempt may take: the server's kernel,
  * which repeats its answer for as long as that, is told that he has it and waits.
  */

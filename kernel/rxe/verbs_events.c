@@ -26,6 +26,7 @@ static const struct {
 	{ "qp_req_err",		IB_EVENT_QP_REQ_ERR },
 	{ "qp_access_err",	IB_EVENT_QP_ACCESS_ERR },
 	{ "path_mig",		IB_EVENT_PATH_MIG },
+	{ "comm_est",		IB_EVENT_COMM_EST },
 	{ "cq_err",		IB_EVENT_CQ_ERR },
 };
 
@@ -116,7 +117,7 @@ static const struct kernel_param_ops verbs_raise_ops = {
 };
 
 module_param_cb(raise, &verbs_raise_ops, NULL, 0200);
-MODULE_PARM_DESC(raise, "event: qp_fatal, qp_req_err, qp_access_err, path_mig or cq_err");
+MODULE_PARM_DESC(raise, "event: qp_fatal, qp_req_err, qp_access_err, path_mig, comm_est or cq_err");
 
 static int verbs_add(struct ib_device *device)
 {

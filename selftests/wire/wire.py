@@ -193,6 +193,27 @@ def end_before_rtu(t):
 
 
 @case(accept=1)
+def no_rtu_at_all(t):
+    """The CM has repeated our REP in vain, and knows no connection any more; by messages
+    it has come about, lives and ends."""
+    c = t.peer.request(t.host, PORT, timeout=12, retries=5)
+    t.conns.append(c)
+    c.answer()
+    c.send_data(pattern(100))
+    s = t.accept()
+    t.reads(s, pattern(100))
+    c.port.wait('the last REP', lambda: sum(m.attr == sdp.REP for m in c.port.mads) == 5)
+    time.sleep(0.3 * FACTOR)
+    t.talk(c, s)
+    t.close(s)
+    c.expect(sdp.DISCONN)
+    c.send(sdp.DISCONN)
+    until('it is gone', lambda: not t.ours())
+    c.dreq()
+    assert not c.port.has_mad(lambda m: m.attr == sdp.DREQ)
+
+
+@case(accept=1)
 def request_twice(t):
     """A REQ that is repeated makes one connection, and its REP is repeated."""
     h = t.peer.hello(t.host)
