@@ -28,7 +28,7 @@ import tempfile
 ALLOCATES = re.compile(
     r'alloc|create|_insert|xa_store|frag_refill|'
     r'register_(pernet|net_sysctl|client)|rhashtable_init|'
-    r'ib_send_cm_|ib_cm_notify|rdma_resolve_|'
+    r'ib_send_cm_|rdma_resolve_|'
     r'ip_route_output|dst_lookup|stream_connect|netlink_dump_start|splice_read|^pin_user')
 # Matches too, and allocates nothing; or (ref_tracker) is the kernel's own debugging.
 # An MRA is only prepared: the CM makes the message if the REP comes again.
@@ -41,7 +41,7 @@ PAGES = {'__alloc_pages_noprof', 'skb_page_frag_refill', 'pin_user_pages_fast'}
 TIMES = {'skb_page_frag_refill': 2, '__xa_store': 2, '__kvmalloc_node_noprof': 2}
 
 # Which of two messages comes first is by chance: once more, until both did.
-AGAIN = ('door3-v4', 'life_one_slab', r'ib_cm_notify|ib_send_cm_dre')
+AGAIN = ('door3-v4', 'life_one_slab', r'ib_send_cm_dre')
 
 # The variant, the cases, and which places they are for (a filter only: it saves time).
 RUNS = (
@@ -72,9 +72,6 @@ EXEMPT = {
     'sdp_ib_route_matches: ip_route_output_flow': (1, NOT_ROCE),
     'sdp_ib_is_behind4: ip_route_output_flow': (1, OTHER_HOST),
     'sdp_ib_path_matches: ip6_dst_lookup_flow': (1, OTHER_HOST),
-    'sdp_ib_established: ib_cm_notify':
-        (1, 'only if the first message overtakes the RTU, which is by chance; nobody looks at '
-            'what it returns, as the RTU says the same'),
     'sdp_ib_req: ib_send_cm_rej':
         (3, 'what no peer of ours sends (wire.sh does); nobody looks at what it returns, as '
             'the CM rejects too when the request is given up'),
