@@ -430,11 +430,12 @@ def wrong_before_the_rtu(t):
 
 
 @case(('DREQ', lambda c: c.dreq(False)), ('REJ', lambda c: c.reject(CONSUMER_DEFINED, 1)),
-      accept=20, ipv=(4, 6))
+      ipv=(4, 6))
 def ended_before_the_rtu(t, end):
     """And who says at once that he is gone, in words of the CM, is gone, whether those
-    or his message are heard first: nor is a REP repeated to him."""
-    t.counted_by_case |= {'resets', 'aborts'}
+    or his message are heard first: nor is a REP repeated to him.  If the module's worker
+    is no further than the REP itself, he counts as one for whom there is no room."""
+    t.counted_by_case |= {'accept', 'reject_limit', 'resets', 'aborts'}
     for _ in range(20):
         c = t.peer.request(t.host, PORT, timeout=20)
         t.conns.append(c)
@@ -444,6 +445,8 @@ def ended_before_the_rtu(t, end):
         while t.remote.acceptable(t.listeners[t.ipv], 0.05):
             t.close(t.accept())
     until('the connections go', lambda: not t.ours())
+    moved = t.moved()
+    assert moved['accept'] + moved['reject_limit'] == 20, moved
 
 
 @case(ipv=(4, 6))

@@ -17,8 +17,13 @@ cleanup() {
 	on h2 ip netns del peer 2>/dev/null
 	ip neigh del 10.9.0.77 dev eth0 2>/dev/null
 	ip neigh del fd09::77 dev eth0 2>/dev/null
+	echo "$reserved" > /proc/sys/net/ipv4/ip_local_reserved_ports
 	wait
 }
+
+# Ports that the conversations of mutate.py name; no bystander gets one by chance.
+reserved=$(cat /proc/sys/net/ipv4/ip_local_reserved_ports)
+echo 20000-59999 > /proc/sys/net/ipv4/ip_local_reserved_ports || exit 2
 
 # Bystanders have a server in the usual place, beside the peer's.
 coproc on h2 python3 "$PWD/sockets.py" echo
