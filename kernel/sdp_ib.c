@@ -100,6 +100,7 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 {
 	if (ib->cm_id && !ib_send_cm_dreq(ib->cm_id, NULL, 0)) {
 		ib->awaits_rtu = false;
+		ib->dreq_held = false;
 		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
 	} else if (ib->awaits_rtu) {
 		/* Until the RTU the CM takes none; nor is that waited for any
@@ -180,7 +181,9 @@ static void sdp_ib_free(struct sdp_ib *ib)
 
 static void sdp_ib_refused(struct sdp_ib *ib)
 {
-	/* Late: the peer's CM gave up after we were established. */
+	/* Late: the peer's CM gave up after we were established, or its host
+	 * ended the connection without having had our RTU.
+	 */
 	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
 		sdp_conn_fail(ib->conn, ECONNRESET, SDP_EV_LOST, "REJ");
 	else

@@ -45,8 +45,8 @@ struct sdp_ib {
 					 * 4.096 us * 2^n, the peer's word
 					 */
 	bool begun;			/* active: the queue pair left INIT */
-	bool awaits_rtu;		/* passive, worker only: the CM does, */
-	bool dreq_held;			/* and our DREQ with it */
+	bool awaits_rtu;		/* passive, worker only: it may come yet */
+	bool dreq_held;			/* and our DREQ waits for it */
 	bool freed;			/* worker only */
 	int err;			/* with SDP_IB_REFUSED: positive errno */
 	u8 reason;

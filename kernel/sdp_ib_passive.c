@@ -221,8 +221,9 @@ void sdp_ib_build(struct sdp_ib *ib)
  * for established at once, but take back its REP in work of its own; a DREQ, or
  * REJ, of the peer before that, or our own, and the REP is repeated as often and as
  * long as the peer's REQ asks, hours perhaps, while ib_destroy_cm_id() waits for the
- * end of it.  The RTU comes all the same, as the REP is repeated until then.  An id
- * destroyed before takes it back, and says so by a REJ, which ends a connection too.
+ * end of it.  The RTU comes all the same, as the REP is repeated until then, if not
+ * each is lost (sdp_ib_no_rtu()).  An id destroyed before takes it back, and says so by
+ * a REJ, which ends a connection too.
  */
 void sdp_ib_established(struct sdp_conn *conn)
 {
@@ -261,7 +262,7 @@ void sdp_ib_no_rtu(struct sdp_ib *ib)
 {
 	sdp_ib_end_wait_for_rtu(ib);
 	/* A message did what the RTU would: it is the CM alone that knows no
-	 * connection any more, and will take no DREQ.
+	 * connection any more, and will take no DREQ, nor hear the peer's.
 	 */
 	if (sdp_conn_state(ib->conn) < SDP_ESTABLISHED)
 		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);

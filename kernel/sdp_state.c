@@ -15,13 +15,15 @@
  *    the close is held back (1.5): the state is FIN_WAIT_1 with the DisConn
  *    queued, and ESTABLISHED there lets the queue go.  All that the transport
  *    needs is not to post before that event, which is so for data too.
- *  - REFUSED in a state with a connection is a REJ that came late; the CM has
- *    given the connection up, there is nobody to send a DREQ to.  DREP without
+ *  - REFUSED in a state with a connection is a REJ that came late: the peer's CM
+ *    has given the connection up, or ends it before it has had our RTU; there is
+ *    nobody to send a DREQ to.  DREP without
  *    a DREQ of ours is one that the CM sent for us, having found the
  *    connection stale.
  *  - A DREQ that cannot be sent (the CM knows no connection any more) is
  *    answered by the transport with SDP_EV_TIMEWAIT_EXIT, so that TIME_WAIT_1
- *    always ends.
+ *    always ends; one that cannot be sent yet is held, for as long as it would
+ *    wait for an answer.
  *  - SDP_DO_ABORTCONN in FIN_WAIT_1, CLOSING and LAST_ACK: the DisConn may
  *    still be queued.  Then it and the data before it are dropped and the DREQ
  *    goes alone (6.3).

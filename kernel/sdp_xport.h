@@ -59,7 +59,7 @@ struct sdp_xport {
 	bool (*arm_recv)(struct sdp_conn *conn);
 	bool (*arm_send)(struct sdp_conn *conn);
 
-	/* The first message came before the RTU: tell the CM. */
+	/* The first message came before the RTU: the peer has had our REP. */
 	void (*established)(struct sdp_conn *conn);
 
 	/* A receive buffer enters the transport's hands: it is on rx.all.  Fails
