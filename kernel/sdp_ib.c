@@ -117,13 +117,18 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 	}
 }
 
-static void sdp_ib_dreq_heard(struct sdp_ib *ib)
+/* What was sent before the CM's word of the end may still stand in the queue (6.1),
+ * or be in the hands of a reader.
+ */
+static void sdp_ib_take_all(struct sdp_ib *ib)
 {
-	/* What was sent before it may still stand in the queue (6.1), or be
-	 * in the hands of a reader.
-	 */
 	sdp_rx_flush(ib->conn);
 	sdp_tx_run(ib->conn);
+}
+
+static void sdp_ib_dreq_heard(struct sdp_ib *ib)
+{
+	sdp_ib_take_all(ib);
 	sdp_conn_event(ib->conn, SDP_EV_DREQ);
 	/* The table asks for a DREP only where it expected none. */
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
@@ -181,13 +186,15 @@ static void sdp_ib_free(struct sdp_ib *ib)
 
 static void sdp_ib_refused(struct sdp_ib *ib)
 {
+	if (sdp_conn_state(ib->conn) < SDP_ESTABLISHED) {
+		sdp_conn_refuse(ib->conn, ib->err, ib->reason);
+		return;
+	}
 	/* Late: the peer's CM gave up after we were established, or its host
 	 * ended the connection without having had our RTU.
 	 */
-	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
-		sdp_conn_fail(ib->conn, ECONNRESET, SDP_EV_LOST, "REJ");
-	else
-		sdp_conn_refuse(ib->conn, ib->err, ib->reason);
+	sdp_ib_take_all(ib);
+	sdp_conn_event(ib->conn, SDP_EV_REFUSED);
 }
 
 /* The time wait is the CM's own: we need not stay for it (see the top). */

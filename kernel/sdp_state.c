@@ -17,9 +17,9 @@
  *    needs is not to post before that event, which is so for data too.
  *  - REFUSED in a state with a connection is a REJ that came late: the peer's CM
  *    has given the connection up, or ends it before it has had our RTU; there is
- *    nobody to send a DREQ to.  DREP without
- *    a DREQ of ours is one that the CM sent for us, having found the
- *    connection stale.
+ *    nobody to send a DREQ to.  Like a DREQ it is an orderly end behind both
+ *    DisConns, and is reported as late as one.  DREP without a DREQ of ours is
+ *    one that the CM sent for us, having found the connection stale.
  *  - A DREQ that cannot be sent (the CM knows no connection any more) is
  *    answered by the transport with SDP_EV_TIMEWAIT_EXIT, so that TIME_WAIT_1
  *    always ends; one that cannot be sent yet is held, for as long as it would
@@ -50,17 +50,20 @@ struct sdp_state_entry {
 
 /* How all states end that a connection can be lost in. */
 #define SDP_STATE_ENDS						\
-	[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },	\
 	[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },	\
 	[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE }, \
 	[SDP_EV_DREP] = { SDP_TIME_WAIT_2, SDP_DO_RESET },		\
 	[SDP_EV_ABORT_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_DREQ }
 
-/* A DREQ is an orderly end only if both DisConns were there. */
-#define SDP_STATE_DREQ_RESETS						\
-	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP | SDP_DO_RESET }
-#define SDP_STATE_DREQ_ENDS						\
-	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP }
+/* The peer's CM says that it is over: an orderly end only if both DisConns were
+ * there.
+ */
+#define SDP_STATE_CM_RESETS						\
+	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP | SDP_DO_RESET },	\
+	[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE }
+#define SDP_STATE_CM_ENDS						\
+	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP },		\
+	[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_FREE }
 
 /* Abort before and after our DisConn has started. */
 #define SDP_STATE_ABORT							\
@@ -91,14 +94,14 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 		[SDP_EV_SHUTDOWN] = { SDP_FIN_WAIT_1, SDP_DO_DISCONN },
 		/* No RTU yet: the CM sends a REJ when its id goes. */
 		[SDP_EV_ABORT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },
-		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_CM_RESETS,
 		SDP_STATE_ENDS,
 	},
 	[SDP_ESTABLISHED] = {
 		[SDP_EV_SHUTDOWN] = { SDP_FIN_WAIT_1, SDP_DO_DISCONN },
 		[SDP_EV_FIN_HEARD] = { SDP_CLOSE_WAIT, SDP_DO_EOF },
 		SDP_STATE_ABORT,
-		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_CM_RESETS,
 		SDP_STATE_ENDS,
 	},
 	[SDP_FIN_WAIT_1] = {
@@ -107,7 +110,7 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 		[SDP_EV_FIN_HEARD] = { SDP_CLOSING, SDP_DO_EOF },
 		SDP_STATE_ABORT_FIN,
 		SDP_STATE_FIN_TIMEOUT,
-		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_CM_RESETS,
 		SDP_STATE_ENDS,
 	},
 	[SDP_FIN_WAIT_2] = {
@@ -115,33 +118,33 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 		[SDP_EV_FIN_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_EOF | SDP_DO_DREQ },
 		SDP_STATE_ABORT_FIN,
 		SDP_STATE_FIN_TIMEOUT,
-		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_CM_RESETS,
 		SDP_STATE_ENDS,
 	},
 	[SDP_CLOSING] = {
 		[SDP_EV_FIN_SENT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
 		SDP_STATE_ABORT_FIN,
 		SDP_STATE_FIN_TIMEOUT,
-		SDP_STATE_DREQ_ENDS,
+		SDP_STATE_CM_ENDS,
 		SDP_STATE_ENDS,
 	},
 	[SDP_CLOSE_WAIT] = {
 		[SDP_EV_SHUTDOWN] = { SDP_LAST_ACK, SDP_DO_DISCONN },
 		SDP_STATE_ABORT,
-		SDP_STATE_DREQ_RESETS,
+		SDP_STATE_CM_RESETS,
 		SDP_STATE_ENDS,
 	},
 	[SDP_LAST_ACK] = {
 		[SDP_EV_FIN_SENT] = { SDP_LAST_ACK, SDP_DO_TIMER },
 		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
 		SDP_STATE_ABORT_FIN,
-		SDP_STATE_DREQ_ENDS,
+		SDP_STATE_CM_ENDS,
 		SDP_STATE_ENDS,
 	},
 	/* What the user is to see has been said on the way here. */
 	[SDP_TIME_WAIT_1] = {
 		[SDP_EV_DREP] = { SDP_TIME_WAIT_2, 0 },
-		SDP_STATE_DREQ_ENDS,
+		SDP_STATE_CM_ENDS,
 		/* An AbortConn that the peer's device does not take. */
 		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
 		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },

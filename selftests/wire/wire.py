@@ -22,7 +22,7 @@ import roce  # noqa: E402
 import sdp_decode as sdp  # noqa: E402
 from roce import FACTOR  # noqa: E402
 from sockets import pattern  # noqa: E402
-from harness import FULL, PEER_PORT, PORT, case, main, until  # noqa: E402
+from harness import CONSUMER_DEFINED, FULL, PEER_PORT, PORT, case, main, until  # noqa: E402
 
 # ---- a correct conversation ----
 
@@ -211,6 +211,39 @@ def no_rtu_at_all(t):
     until('it is gone', lambda: not t.ours())
     c.dreq()
     assert not c.port.has_mad(lambda m: m.attr == sdp.DREQ)
+
+
+@case(('shutdown', True), ('close', False), connect=1)
+def rejected_after_both_disconns(t, keep):
+    """A server whose host has not had our RTU ends by a REJ what others end by a DREQ."""
+    c, s = t.down()
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    if keep:
+        t.remote.shutdown(s)
+    else:
+        t.close(s)
+    c.expect(sdp.DISCONN)
+    c.taken()
+    c.reject(CONSUMER_DEFINED, 1)
+    if not keep:
+        until('it is gone', lambda: not t.ours())
+        return
+    assert t.remote.hung_up(s)
+    assert t.remote.error(s) == 0
+    assert t.remote.ended(s) == 'eof'
+
+
+@case(connect=1, resets=1)
+def rejected_after_data(t):
+    """What arrived before it is still read, then there is an error."""
+    c, s = t.down()
+    c.send_data(pattern(3000))
+    c.taken()
+    c.reject(CONSUMER_DEFINED, 1)
+    t.reads(s, pattern(3000))
+    assert t.remote.ended(s) == errno.ECONNRESET
+    assert t.remote.hung_up(s)
 
 
 @case(accept=1)
