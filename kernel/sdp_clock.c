@@ -9,7 +9,8 @@
  *
  *	keepalive	nothing was heard for so long, and SO_KEEPALIVE is set; or
  *			a sender waits for credits with nothing under way, and
- *			would never hear of a peer whose going was lost
+ *			would never hear of a peer whose going was lost; or
+ *			the CM does not know the connection, and would not tell
  *	user timeout	what was sent makes no progress (TCP_USER_TIMEOUT)
  *	leases		memory lent beyond a call that the peer does not read
  *	shrinking	nothing was sent: the peer may have its memory back
@@ -18,7 +19,10 @@
 #include "sdp_loan.h"
 #include "sdp_size.h"
 
-enum { SDP_CLOCK_STARVED = 10 * HZ };	/* without credits, then ask */
+enum {
+	SDP_CLOCK_STARVED	= 10 * HZ,	/* without credits, then ask */
+	SDP_CLOCK_DEAF		= HZ,		/* rare enough to ask often */
+};
 
 void sdp_clock_begins(struct sdp_conn *conn)
 {
@@ -31,10 +35,11 @@ void sdp_clock_begins(struct sdp_conn *conn)
 						   conn->tx.user_timeout);
 }
 
-/* Are there reasons for a check besides the peer's silence? */
+/* Are there reasons for a check besides a silence that the user cares about? */
 static bool sdp_clock_is_timed(const struct sdp_conn *conn)
 {
-	return conn->tx.user_timeout || conn->tx.grown || conn->tx.lease_check;
+	return conn->tx.user_timeout || conn->tx.grown ||
+	       conn->tx.lease_check || conn->tx.deaf;
 }
 
 void sdp_clock_lease(struct sdp_conn *conn)
@@ -67,11 +72,13 @@ void sdp_clock_watch(struct sdp_conn *conn)
 /* Jiffies of silence after which the peer is asked; 0: for ever. */
 static u32 sdp_clock_idle(const struct sdp_conn *conn)
 {
-	u32 idle = conn->tx.keep_idle;
+	u32 idle = conn->tx.keep_idle ?: U32_MAX;
 
-	if (!conn->tx.waiting)
-		return idle;
-	return idle ? min_t(u32, idle, SDP_CLOCK_STARVED) : SDP_CLOCK_STARVED;
+	if (conn->tx.waiting)
+		idle = min_t(u32, idle, SDP_CLOCK_STARVED);
+	if (conn->tx.deaf)
+		idle = min_t(u32, idle, SDP_CLOCK_DEAF);
+	return idle == U32_MAX ? 0 : idle;
 }
 
 /*
@@ -179,6 +186,17 @@ void sdp_clock_answered(struct sdp_conn *conn)
 		sdp_conn_check_later(conn, other ? 0 : idle);
 	else
 		conn->tx.watched = false;
+}
+
+void sdp_clock_deaf(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->tx.lock);
+	conn->tx.deaf = true;
+	/* Silence was nobody's concern before. */
+	WRITE_ONCE(conn->rx.heard, jiffies);
+	if (!conn->tx.dead)
+		sdp_conn_check_later(conn, 0);
+	spin_unlock_bh(&conn->tx.lock);
 }
 
 void sdp_clock_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)

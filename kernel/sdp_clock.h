@@ -73,6 +73,16 @@ void sdp_clock_lease(struct sdp_conn *conn);
 void sdp_clock_watch(struct sdp_conn *conn);
 
 /**
+ * sdp_clock_deaf() - nothing but silence will tell that the peer is gone
+ * @conn: the connection
+ *
+ * It is asked for by keepalives, after a second of silence each.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_clock_deaf(struct sdp_conn *conn);
+
+/**
  * sdp_clock_answered() - the peer's device has answered a keepalive
  * @conn: the connection, tx.lock held
  *

@@ -298,6 +298,21 @@ void sdp_conn_urgent(struct sdp_conn *conn)
 	SDP_CONN_UP(conn, urgent);
 }
 
+static void sdp_conn_await_abort(struct sdp_conn *conn)
+{
+	sdp_conn_start_timer(conn, SDP_ABORT_MS);
+	sdp_conn_queue_work(conn);
+}
+
+void sdp_conn_tell_abort(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->tx.lock);
+	if (!conn->tx.dead)
+		conn->tx.ctl |= SDP_CTL_ABORT;
+	spin_unlock_bh(&conn->tx.lock);
+	sdp_conn_await_abort(conn);
+}
+
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 {
 	enum sdp_state from, to;
@@ -312,9 +327,14 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 		set_bit(SDP_CONN_WAS_UP, &conn->flags);
 	if (actions & SDP_DO_DISCONN)
 		conn->tx.fin_queued = true;
+	/* Nothing else would tell the peer. */
+	if (conn->tx.deaf && event == SDP_EV_ABORT && actions & SDP_DO_DREQ)
+		actions |= SDP_DO_ABORTCONN;
 	if (actions & SDP_DO_ABORTCONN) {
-		/* Only what has a DisConn before it may be an AbortConn (6.3). */
-		if (conn->tx.fin_posted && !conn->tx.dead)
+		/* Only what has a DisConn before it may be an AbortConn (6.3),
+		 * if there is a DREQ.
+		 */
+		if ((conn->tx.fin_posted || conn->tx.deaf) && !conn->tx.dead)
 			conn->tx.ctl |= SDP_CTL_ABORT;
 		else
 			actions &= ~SDP_DO_ABORTCONN;
@@ -334,8 +354,7 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 		 * the DREQ.
 		 */
 		actions &= ~SDP_DO_DREQ;
-		sdp_conn_start_timer(conn, SDP_ABORT_MS);
-		sdp_conn_queue_work(conn);
+		sdp_conn_await_abort(conn);
 	}
 	if (actions & (SDP_DO_DREQ | SDP_DO_DREP | SDP_DO_FREE))
 		conn->xp->act(conn, actions);

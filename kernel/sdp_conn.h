@@ -173,6 +173,7 @@ struct sdp_conn {
 		bool dead;		/* the transport has let go: no more posts */
 		bool broken;		/* a send failed: nothing may follow it */
 		bool orphan;		/* no socket will come back for it */
+		bool deaf;		/* the CM tells of no end, theirs or ours */
 		bool fin_queued;
 		bool fin_posted;
 		bool abort_posted;
@@ -381,6 +382,17 @@ void sdp_conn_put(struct sdp_conn *conn);
  * Return: the actions of the table.
  */
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event);
+
+/**
+ * sdp_conn_tell_abort() - an AbortConn for a DREQ that cannot be sent
+ * @conn: the connection, which this side has ended by an error
+ *
+ * The transport is asked for the DREQ again when it has gone, or after 200 ms, and
+ * says what that is worth.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_conn_tell_abort(struct sdp_conn *conn);
 
 /**
  * sdp_conn_fail() - the one way for a connection to die

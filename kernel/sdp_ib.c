@@ -271,7 +271,8 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 		sdp_ib_send_dreq(ib);
 		break;
 	case SDP_IB_SEND_DREP:
-		ib_send_cm_drep(ib->cm_id, NULL, 0);
+		if (ib->cm_id)
+			ib_send_cm_drep(ib->cm_id, NULL, 0);
 		sdp_ib_leave_time_wait(ib);
 		break;
 	case SDP_IB_FREE:

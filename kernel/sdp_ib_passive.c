@@ -15,6 +15,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 #include <linux/sdp.h>
+#include "sdp_clock.h"
 #include "sdp_conn.h"
 #include "sdp_ib_addr.h"
 #include "sdp_ib_passive.h"
@@ -260,12 +261,26 @@ void sdp_ib_rtu(struct sdp_ib *ib)
 
 void sdp_ib_no_rtu(struct sdp_ib *ib)
 {
-	sdp_ib_end_wait_for_rtu(ib);
+	struct sdp_conn *conn = ib->conn;
+
+	if (sdp_conn_state(conn) < SDP_ESTABLISHED) {
+		sdp_conn_refuse(conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
+		return;
+	}
 	/* A message did what the RTU would: it is the CM alone that knows no
-	 * connection any more, and will take no DREQ, nor hear the peer's.
+	 * connection any more, takes no DREQ of ours and tells of none.  Without
+	 * the id it answers the peer's.
 	 */
-	if (sdp_conn_state(ib->conn) < SDP_ESTABLISHED)
-		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
+	ib_destroy_cm_id(ib->cm_id);
+	ib->cm_id = NULL;
+	sdp_clock_deaf(conn);
+	if (ib->dreq_held && READ_ONCE(conn->tx.err)) {
+		/* The DREQ would have told of an error, and now is void. */
+		ib->awaits_rtu = false;
+		sdp_conn_tell_abort(conn);
+	} else {
+		sdp_ib_end_wait_for_rtu(ib);
+	}
 }
 
 int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)

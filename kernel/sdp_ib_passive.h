@@ -73,7 +73,8 @@ void sdp_ib_rtu(struct sdp_ib *ib);
  * sdp_ib_no_rtu() - SDP_IB_NO_RTU: the CM has repeated our REP in vain
  * @ib: the device half
  *
- * Nothing ends for that if a message has come.
+ * Nothing ends for that if a message has come, but the CM id goes: from then on the
+ * peer's going is noticed by keepalives, and our own abort is told by an AbortConn.
  *
  * Context: worker; sleeps.
  */

@@ -192,25 +192,66 @@ def end_before_rtu(t):
     c.expect_dreq()
 
 
-@case(accept=1)
-def no_rtu_at_all(t):
-    """The CM has repeated our REP in vain, and knows no connection any more; by messages
-    it has come about, lives and ends."""
+def no_rtu(t, end=None):
+    """A message has come, and no RTU until the CM has given up its REP: (connection, the
+    kernel's socket).  @end: what the user does before that."""
     c = t.peer.request(t.host, PORT, timeout=12, retries=5)
     t.conns.append(c)
     c.answer()
     c.send_data(pattern(100))
     s = t.accept()
     t.reads(s, pattern(100))
+    if end:
+        end(s)
     c.port.wait('the last REP', lambda: sum(m.attr == sdp.REP for m in c.port.mads) == 5)
     time.sleep(0.3 * FACTOR)
+    return c, s
+
+
+def no_dreq(c):
+    assert not c.port.has_mad(lambda m: m.attr == sdp.DREQ)
+
+
+@case(accept=1)
+def no_rtu_at_all(t):
+    """The CM has repeated our REP in vain, and knows no connection any more; by messages
+    it has come about, lives and ends."""
+    c, s = no_rtu(t)
     t.talk(c, s)
     t.close(s)
     c.expect(sdp.DISCONN)
     c.send(sdp.DISCONN)
     until('it is gone', lambda: not t.ours())
     c.dreq()
-    assert not c.port.has_mad(lambda m: m.attr == sdp.DREQ)
+    no_dreq(c)
+
+
+@case(ipv=(4, 6), accept=1, resets=1)
+def no_rtu_and_gone(t):
+    """Nor is a DREQ heard then, which is answered: he who made it is gone.  So one who
+    reads, and sends nothing, asks the peer's device, though no keepalive was set."""
+    t.sysctl('ack_timeout', int(50 * FACTOR))
+    c, s = no_rtu(t)
+    before = t.remote.counters()['keepalives']
+    until('it asks', lambda: t.remote.counters()['keepalives'] >= before + 2)
+    t.talk(c, s)
+    c.dreq()
+    assert t.remote.ended(s) == errno.ETIMEDOUT
+    assert t.remote.hung_up(s)
+
+
+@case(('later', False), ('before', True), accept=1, aborts=1)
+def no_rtu_and_aborted(t, before):
+    """By a DREQ the peer cannot be told of our end either: an AbortConn tells him, though
+    there is no DisConn in front of it."""
+    c, s = no_rtu(t, lambda s: t.close(s, 0) if before else None)
+    if not before:
+        t.talk(c, s)
+        t.close(s, 0)
+    c.expect(sdp.ABORT_CONN)
+    no_dreq(c)
+    c.dreq()
+    until('it is gone', lambda: not t.ours())
 
 
 @case(('shutdown', True), ('close', False), connect=1)
