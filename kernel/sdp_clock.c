@@ -63,7 +63,7 @@ void sdp_clock_watch(struct sdp_conn *conn)
 		return;
 	conn->tx.watched = true;
 	/* Silence was nobody's concern before. */
-	if (!conn->tx.keep_idle)
+	if (!conn->tx.keep_idle && !conn->tx.deaf)
 		WRITE_ONCE(conn->rx.heard, jiffies);
 	/* A check may be due before: it is for it to say when the next is. */
 	sdp_conn_check_later(conn, timed ? 0 : SDP_CLOCK_STARVED);
@@ -74,6 +74,10 @@ static u32 sdp_clock_idle(const struct sdp_conn *conn)
 {
 	u32 idle = conn->tx.keep_idle ?: U32_MAX;
 
+	/* Both have said all, and the peer may go: he will not tell. */
+	if (conn->tx.deaf && conn->tx.fin_posted &&
+	    conn->tx.state == SDP_LAST_ACK)
+		return 0;
 	if (conn->tx.waiting)
 		idle = min_t(u32, idle, SDP_CLOCK_STARVED);
 	if (conn->tx.deaf)

@@ -30,8 +30,12 @@ static atomic_t sdp_conn_ids = ATOMIC_INIT(0);
 static atomic_t sdp_conn_live = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(sdp_conn_gone);
 
-/* AbortConn waits for a credit no longer than this before the DREQ goes. */
-enum { SDP_ABORT_MS = 200 };
+enum {
+	/* AbortConn waits for a credit no longer than this before the DREQ goes. */
+	SDP_ABORT_MS		= 200,
+	/* And as long as a DREQ would for its answer, where none can follow. */
+	SDP_ABORT_ALONE_MS	= 5000,
+};
 
 /* Is the peer still taking what was sent before close()?  Then it is no dead one:
  * ms until it has been silent for as long as it may be; 0: it is over.
@@ -300,17 +304,34 @@ void sdp_conn_urgent(struct sdp_conn *conn)
 
 static void sdp_conn_await_abort(struct sdp_conn *conn)
 {
-	sdp_conn_start_timer(conn, SDP_ABORT_MS);
+	sdp_conn_start_timer(conn, READ_ONCE(conn->tx.deaf) ?
+				   SDP_ABORT_ALONE_MS : SDP_ABORT_MS);
 	sdp_conn_queue_work(conn);
 }
 
-void sdp_conn_tell_abort(struct sdp_conn *conn)
+bool sdp_conn_tell_abort(struct sdp_conn *conn)
 {
+	bool tell;
+
 	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.dead)
+	/* Who has both DisConns, or has aborted himself, need not be told. */
+	tell = !conn->tx.abort_posted && !conn->tx.abort_heard &&
+	       !(conn->tx.fin_posted && test_bit(SDP_CONN_EOF, &conn->flags));
+	if (tell)
 		conn->tx.ctl |= SDP_CTL_ABORT;
 	spin_unlock_bh(&conn->tx.lock);
-	sdp_conn_await_abort(conn);
+	if (tell)
+		sdp_conn_await_abort(conn);
+	return tell;
+}
+
+/* A DREQ, or REJ, is no orderly end for what has not even been sent. */
+static bool sdp_conn_is_cut_off(const struct sdp_conn *conn,
+				enum sdp_state from, enum sdp_event event)
+{
+	return (event == SDP_EV_DREQ || event == SDP_EV_REFUSED) &&
+	       (from == SDP_CLOSING || from == SDP_LAST_ACK) &&
+	       !conn->tx.fin_posted;
 }
 
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
@@ -327,21 +348,19 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 		set_bit(SDP_CONN_WAS_UP, &conn->flags);
 	if (actions & SDP_DO_DISCONN)
 		conn->tx.fin_queued = true;
-	/* Nothing else would tell the peer. */
-	if (conn->tx.deaf && event == SDP_EV_ABORT && actions & SDP_DO_DREQ)
-		actions |= SDP_DO_ABORTCONN;
+	if (event == SDP_EV_ABORT_HEARD)
+		conn->tx.abort_heard = true;
+	if (sdp_conn_is_cut_off(conn, from, event))
+		actions |= SDP_DO_RESET;
 	if (actions & SDP_DO_ABORTCONN) {
-		/* Only what has a DisConn before it may be an AbortConn (6.3),
-		 * if there is a DREQ.
-		 */
-		if ((conn->tx.fin_posted || conn->tx.deaf) && !conn->tx.dead)
+		/* Only what has a DisConn before it may be an AbortConn (6.3). */
+		if (conn->tx.fin_posted && !conn->tx.dead)
 			conn->tx.ctl |= SDP_CTL_ABORT;
 		else
 			actions &= ~SDP_DO_ABORTCONN;
 	}
 	if (actions & SDP_DO_RESET && !conn->tx.err)
-		conn->tx.err = test_bit(SDP_CONN_EOF, &conn->flags) ?
-			       EPIPE : ECONNRESET;
+		conn->tx.err = from == SDP_CLOSE_WAIT ? EPIPE : ECONNRESET;
 	spin_unlock_bh(&conn->tx.lock);
 	if (from != to || actions)
 		trace_sdp_state(conn->id, sdp_state_name(from),

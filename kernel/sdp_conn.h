@@ -177,6 +177,7 @@ struct sdp_conn {
 		bool fin_queued;
 		bool fin_posted;
 		bool abort_posted;
+		bool abort_heard;	/* the peer's */
 		bool want_space;	/* a caller or poller waits for room */
 		bool waiting;		/* for credits; counts the change */
 		bool watched;		/* meanwhile: a check will come */
@@ -379,20 +380,20 @@ void sdp_conn_put(struct sdp_conn *conn);
  * but for posting: who raises SDP_EV_SHUTDOWN calls sdp_tx_run() after.
  *
  * Context: process or softirq, no spinlock of the connection held.
- * Return: the actions of the table.
+ * Return: the actions, of which there were none if it is 0.
  */
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event);
 
 /**
  * sdp_conn_tell_abort() - an AbortConn for a DREQ that cannot be sent
- * @conn: the connection, which this side has ended by an error
+ * @conn: the connection, which tx.deaf is set for
  *
- * The transport is asked for the DREQ again when it has gone, or after 200 ms, and
- * says what that is worth.
+ * The transport is asked for the DREQ again when it has gone, or after five seconds.
  *
  * Context: process or softirq, no spinlock of the connection held.
+ * Return: false if there is nothing to tell, or it was told before.
  */
-void sdp_conn_tell_abort(struct sdp_conn *conn);
+bool sdp_conn_tell_abort(struct sdp_conn *conn);
 
 /**
  * sdp_conn_fail() - the one way for a connection to die

@@ -10,9 +10,9 @@
  * connection runs alone and does its bits in the order of enum sdp_ib_todo: it
  * alone touches the CM id, the resolver and the queue pair's state.
  *
- * The CM id is destroyed as soon as the DREQ exchange is over.  The time wait
- * that follows belongs to ib_cm, which keeps what it needs for it (and answers
- * a repeated DREQ) without the id.
+ * The CM id is destroyed as soon as the DREQ exchange is over, or impossible
+ * (sdp_ib_no_rtu()).  The time wait that follows belongs to ib_cm, which keeps
+ * what it needs for it (and answers a repeated DREQ) without the id.
  *
  * Device removal.  sdp_dev calls sdp_ib_remove(), which marks every connection
  * of the device lost; their workers destroy what they have.  A connection with
@@ -109,6 +109,9 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 		ib->awaits_rtu = false;
 		ib->dreq_held = true;
 		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
+	} else if (!ib->cm_id && !ib->abort_tried &&
+		   sdp_conn_tell_abort(ib->conn)) {
+		ib->abort_tried = true;
 	} else {
 		/* Not connected, theirs crossed, or it was sent before and the
 		 * time is over: there is nothing to wait for.
@@ -186,7 +189,11 @@ static void sdp_ib_free(struct sdp_ib *ib)
 
 static void sdp_ib_refused(struct sdp_ib *ib)
 {
-	if (sdp_conn_state(ib->conn) < SDP_ESTABLISHED) {
+	enum sdp_state state = sdp_conn_state(ib->conn);
+
+	if (state == SDP_CLOSED)
+		return;
+	if (state < SDP_ESTABLISHED) {
 		sdp_conn_refuse(ib->conn, ib->err, ib->reason);
 		return;
 	}

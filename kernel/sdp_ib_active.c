@@ -347,11 +347,8 @@ void sdp_ib_rep(struct sdp_ib *ib)
 	}
 	if (!err)
 		err = ib_send_cm_rtu(ib->cm_id, NULL, 0);
-	/* The peer has taken it back, and the time wait may be over; what the CM
-	 * says of that next counts.
-	 */
-	if (err && (ib->cm_id->state == IB_CM_TIMEWAIT ||
-		    ib->cm_id->state == IB_CM_IDLE))
+	/* The peer has taken it back: what the CM says of that next counts. */
+	if (err && sdp_ib_is_ended(ib))
 		return;
 	if (err) {
 		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);

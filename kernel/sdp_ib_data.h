@@ -47,6 +47,7 @@ struct sdp_ib {
 	bool begun;			/* active: the queue pair left INIT */
 	bool awaits_rtu;		/* passive, worker only: it may come yet */
 	bool dreq_held;			/* and our DREQ waits for it */
+	bool abort_tried;		/* in place of one, worker only */
 	bool freed;			/* worker only */
 	int err;			/* with SDP_IB_REFUSED: positive errno */
 	u8 reason;

@@ -201,6 +201,9 @@ void sdp_ib_build(struct sdp_ib *ib)
 	if (sdp_conn_state(ib->conn) != SDP_SYN_RECV)
 		return;
 	err = sdp_ib_try_build(ib);
+	/* The peer has had our REP, and is gone already: not for lack of room. */
+	if (err && sdp_ib_is_ended(ib))
+		return;
 	if (err) {
 		sdp_count(ib->conn->sn, SDP_CNT_REJECT_LIMIT, 1);
 		/* Destroying the CM id rejects. */
@@ -263,7 +266,7 @@ void sdp_ib_no_rtu(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
-	if (sdp_conn_state(conn) < SDP_ESTABLISHED) {
+	if (sdp_conn_state(conn) == SDP_SYN_RECV) {
 		sdp_conn_refuse(conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
 		return;
 	}
@@ -274,13 +277,7 @@ void sdp_ib_no_rtu(struct sdp_ib *ib)
 	ib_destroy_cm_id(ib->cm_id);
 	ib->cm_id = NULL;
 	sdp_clock_deaf(conn);
-	if (ib->dreq_held && READ_ONCE(conn->tx.err)) {
-		/* The DREQ would have told of an error, and now is void. */
-		ib->awaits_rtu = false;
-		sdp_conn_tell_abort(conn);
-	} else {
-		sdp_ib_end_wait_for_rtu(ib);
-	}
+	sdp_ib_end_wait_for_rtu(ib);
 }
 
 int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)

@@ -33,8 +33,9 @@ struct workqueue_struct *sdp_ib_wq;
 
 void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
 {
-	set_bit(what, &ib->todo);
+	/* Before its work is there: who does that may free it. */
 	sdp_conn_get(ib->conn);
+	set_bit(what, &ib->todo);
 	if (!queue_work(sdp_ib_wq, &ib->work))
 		sdp_conn_put(ib->conn);
 }

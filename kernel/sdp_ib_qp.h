@@ -143,6 +143,24 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey);
 int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state);
 
 /**
+ * sdp_ib_is_ended() - has the peer's CM ended what ours would have go on?
+ * @ib: the device half, for which a step has failed
+ *
+ * Our CM knows it by a DREQ or REJ, and is about to tell of that; the time wait may
+ * be over by now.
+ *
+ * Context: worker.
+ * Return: true if so.
+ */
+static inline bool sdp_ib_is_ended(const struct sdp_ib *ib)
+{
+	enum ib_cm_state state = READ_ONCE(ib->cm_id->state);
+
+	return state == IB_CM_DREQ_RCVD || state == IB_CM_TIMEWAIT ||
+	       state == IB_CM_IDLE;
+}
+
+/**
  * sdp_ib_caps() - what our device can do for the peer
  * @ib: the device half, with its device
  *

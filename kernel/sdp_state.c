@@ -18,7 +18,8 @@
  *  - REFUSED in a state with a connection is a REJ that came late: the peer's CM
  *    has given the connection up, or ends it before it has had our RTU; there is
  *    nobody to send a DREQ to.  Like a DREQ it is an orderly end behind both
- *    DisConns, and is reported as late as one.  DREP without a DREQ of ours is
+ *    DisConns, and is reported as late as one.  Who applies the table adds
+ *    SDP_DO_RESET if our DisConn is still queued.  DREP without a DREQ of ours is
  *    one that the CM sent for us, having found the connection stale.
  *  - A DREQ that cannot be sent (the CM knows no connection any more) is
  *    answered by the transport with SDP_EV_TIMEWAIT_EXIT, so that TIME_WAIT_1

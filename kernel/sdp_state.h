@@ -52,7 +52,7 @@ enum sdp_state_action {
 	SDP_DO_DREQ	= 0x02,	/* send DREQ */
 	SDP_DO_DREP	= 0x04,	/* send DREP */
 	SDP_DO_EOF	= 0x08,	/* the reader sees end of file after the data */
-	SDP_DO_RESET	= 0x10,	/* the user sees ECONNRESET, or EPIPE after EOF */
+	SDP_DO_RESET	= 0x10,	/* the user sees ECONNRESET; in CLOSE_WAIT EPIPE */
 	SDP_DO_WAKE	= 0x20,	/* connected: wake the connector or the acceptor */
 	SDP_DO_ABORTCONN = 0x40, /* DisConn has gone out: AbortConn before DREQ (6.3) */
 	SDP_DO_TIMER	= 0x80,	/* start the timer that gives SDP_EV_FIN_TIMEOUT */

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import peer as wire  # noqa: E402
 import roce  # noqa: E402
 import sdp_decode as sdp  # noqa: E402
-from roce import FACTOR  # noqa: E402
+from roce import FACTOR, LIMIT  # noqa: E402
 from sockets import pattern  # noqa: E402
 from harness import CONSUMER_DEFINED, FULL, PEER_PORT, PORT, case, main, until  # noqa: E402
 
@@ -192,10 +192,10 @@ def end_before_rtu(t):
     c.expect_dreq()
 
 
-def no_rtu(t, end=None):
+def no_rtu(t, end=None, **hello):
     """A message has come, and no RTU until the CM has given up its REP: (connection, the
     kernel's socket).  @end: what the user does before that."""
-    c = t.peer.request(t.host, PORT, timeout=12, retries=5)
+    c = t.peer.request(t.host, PORT, t.peer.hello(t.host, **hello), timeout=12, retries=5)
     t.conns.append(c)
     c.answer()
     c.send_data(pattern(100))
@@ -240,6 +240,22 @@ def no_rtu_and_gone(t):
     assert t.remote.hung_up(s)
 
 
+@case(accept=1)
+def no_rtu_and_peer_closes(t):
+    """An end to which both have said all they had to is no error, though he is not heard
+    of any more."""
+    t.sysctl('ack_timeout', int(50 * FACTOR))
+    t.sysctl('fin_timeout', int(4000 * FACTOR))
+    c, s = no_rtu(t)
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    t.remote.shutdown(s)
+    c.expect(sdp.DISCONN)
+    c.dreq()
+    assert t.remote.hung_up(s)
+    assert t.remote.error(s) == 0
+
+
 @case(('later', False), ('before', True), accept=1, aborts=1)
 def no_rtu_and_aborted(t, before):
     """By a DREQ the peer cannot be told of our end either: an AbortConn tells him, though
@@ -252,6 +268,23 @@ def no_rtu_and_aborted(t, before):
     no_dreq(c)
     c.dreq()
     until('it is gone', lambda: not t.ours())
+
+
+@case(('for a while', True), ('for ever', False), accept=1, aborts=1)
+def no_rtu_and_abort_waits(t, there):
+    """The AbortConn is repeated, as it is the only word; who has no room for it is not
+    waited for longer than for the answer to a DREQ."""
+    c, s = no_rtu(t, bufs=32 if there else 1)
+    c.port.silent = there
+    t.close(s, 0)
+    time.sleep(1 * FACTOR)              # a DREQ would follow by then
+    assert t.ours()
+    c.port.silent = False
+    if there:
+        c.expect(sdp.ABORT_CONN)
+    until('it is gone', lambda: not t.ours(), LIMIT + 5)
+    t.quiet(c)
+    c.qp.close()
 
 
 @case(('shutdown', True), ('close', False), connect=1)
@@ -273,6 +306,21 @@ def rejected_after_both_disconns(t, keep):
     assert t.remote.hung_up(s)
     assert t.remote.error(s) == 0
     assert t.remote.ended(s) == 'eof'
+
+
+@case(('DREQ', lambda c: c.dreq()), ('REJ', lambda c: c.reject(CONSUMER_DEFINED, 1)),
+      connect=1, resets=1)
+def ended_before_our_data_went(t, end):
+    """The same words, while there is no credit for what the kernel has to say: that is
+    lost, and its user is told, as by TCP's RST in LAST_ACK."""
+    c, s = t.down(bufs=2)
+    t.sent(s, 1000)
+    c.send(sdp.DISCONN)
+    assert t.remote.ended(s) == 'eof'
+    t.remote.shutdown(s)
+    end(c)
+    assert t.remote.hung_up(s)
+    assert t.remote.error(s) == errno.ECONNRESET
 
 
 @case(connect=1, resets=1)
