@@ -468,6 +468,7 @@ def taken_back(t):
             break
         t.conns.remove(c)
         c.mad('RTU', sdp.RTU)
+        assert t.remote.hung_up(s)      # or it would be aborted
         t.close(s)
         if processors.pop() > 1:
             print('# so fast')

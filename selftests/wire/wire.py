@@ -274,10 +274,11 @@ def no_rtu_and_aborted(t, before):
 def no_rtu_and_abort_waits(t, there):
     """The AbortConn is repeated, as it is the only word; who has no room for it is not
     waited for longer than for the answer to a DREQ."""
+    t.sysctl('ack_timeout', 1000)       # no other end before that of five seconds
     c, s = no_rtu(t, bufs=32 if there else 1)
     c.port.silent = there
     t.close(s, 0)
-    time.sleep(1 * FACTOR)              # a DREQ would follow by then
+    time.sleep(1)                       # a DREQ would follow by then
     assert t.ours()
     c.port.silent = False
     if there:
