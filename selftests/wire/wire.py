@@ -90,12 +90,8 @@ def both_close_at_once(t):
     c.dreq()
 
 
-@case(('by close', False), ('by shutdown', True), accept=1)
-def last_closer_waits_then_asks(t, keep):
-    """A first closer that never sends its DREQ gets one after fin_timeout,
-    whether the socket is still there or not."""
-    t.sysctl('fin_timeout', int(500 * FACTOR))
-    c, s = t.up()
+def closes_behind_us(t, c, s, keep):
+    """We have closed first, and the kernel too; @keep: its user still has the socket."""
     c.send(sdp.DISCONN)
     assert t.remote.ended(s) == 'eof'
     if keep:
@@ -103,6 +99,15 @@ def last_closer_waits_then_asks(t, keep):
     else:
         t.close(s)
     c.expect(sdp.DISCONN)
+
+
+@case(('by close', False), ('by shutdown', True), accept=1)
+def last_closer_waits_then_asks(t, keep):
+    """A first closer that never sends its DREQ gets one after fin_timeout,
+    whether the socket is still there or not."""
+    t.sysctl('fin_timeout', int(500 * FACTOR))
+    c, s = t.up()
+    closes_behind_us(t, c, s, keep)
     c.expect_dreq()
 
 
@@ -292,13 +297,7 @@ def no_rtu_and_abort_waits(t, there):
 def rejected_after_both_disconns(t, keep):
     """A server whose host has not had our RTU ends by a REJ what others end by a DREQ."""
     c, s = t.down()
-    c.send(sdp.DISCONN)
-    assert t.remote.ended(s) == 'eof'
-    if keep:
-        t.remote.shutdown(s)
-    else:
-        t.close(s)
-    c.expect(sdp.DISCONN)
+    closes_behind_us(t, c, s, keep)
     c.taken()
     c.reject(CONSUMER_DEFINED, 1)
     if not keep:
