@@ -63,6 +63,7 @@ from mutate_writing import Writing, writings  # noqa: E402
 from roce import FACTOR, LIMIT  # noqa: E402
 from sockets import pattern  # noqa: E402
 
+SLOW = LIMIT / 8        # s, of one that waits unusually long
 FULL = 20000            # mutations, by which every field must have been at its bounds
 
 # ---- recordings ----
@@ -202,6 +203,7 @@ class Run:
         talk, conn = g.talk, g.talk.conn
         self.mutations += talk.mutations
         if g.wrong:
+            self.look(talk)
             self.wrong.append((talk, g.wrong))
             if conn and conn.qp.peer_qpn and not talk.over:
                 conn.dreq(False)
@@ -210,6 +212,28 @@ class Run:
             port = talk.peer.port
             with self.changed:
                 port.mads = [m for m in port.mads if m.remote_id != conn.id]
+
+    def find(self, talk):
+        """One waits long: h1 may not have it any more when its time is over."""
+        if talk.conn:
+            talk.info = self.remote.find(talk.conn.qp.qpn)
+            talk.say(f'after {SLOW:g} s h1 had: {talk.info}')
+
+    def look(self, talk):
+        """What both sides know of one that went wrong; it is told with it."""
+        c = talk.conn
+        if not c:
+            return
+        mads = [sdp.CM_NAMES.get(m.attr, m.attr) for m in talk.peer.port.mads
+                if m.remote_id == c.id]
+        talk.say(f'the peer: over {talk.over}, QP {c.qp.qpn}, {len(c.qp.unacked)} packets not '
+                 f'acknowledged, MSeq {c.mseq}, heard {c.heard}, read from {c.qp.served}, '
+                 f'refused {c.qp.refused}, NAK {c.qp.nak}, datagrams {mads}')
+        info = self.remote.find(c.qp.qpn)
+        talk.say(f'h1 has: {info}')
+        info = info or talk.info
+        for line in self.remote.look(info['id']) if info else ():
+            talk.say(f'h1: {line}')
 
     def set_kind(self, first):
         """Whether what is offered from now on is refused, or read, or also written to:
@@ -377,7 +401,7 @@ class Going:
     def __init__(self, talk):
         self.talk, self.generator = talk, talk.conversation()
         self.what, self.condition, self.end = '', None, 0.0
-        self.over, self.wrong = False, None
+        self.over, self.wrong, self.slow = False, None, False
 
     def resume(self, value, error=None):
         try:
@@ -398,6 +422,9 @@ class Going:
                 self.resume(None, e)
                 continue
             if not got:
+                if not self.slow and time.monotonic() > self.end - LIMIT + SLOW:
+                    self.slow = True
+                    self.talk.run.find(self.talk)
                 if time.monotonic() > self.end:
                     self.resume(None, Wrong(f'not in {LIMIT:g} s: {self.what}'))
                     continue

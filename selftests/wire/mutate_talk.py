@@ -23,6 +23,7 @@ class Talk:
         self.model = Model(run.reads)
         self.echo, self.their_fin, self.their_abort = b'', False, False
         self.conn, self.over, self.told_heard = None, None, 0
+        self.info = None        # SDP_INFO of the other side, if it took long
         self.aim = None         # at a bound: what is said before all else that is wrong
         self.port = 20000 + index % 40000
         # By IPv4 and IPv6 in turn.

@@ -23,7 +23,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from sockets import ECHO_PORT, Agent, new, pattern  # noqa: E402
+from sockets import (
+    ECHO_PORT, SDP_INFO, SOL_SDP, TRACE, Agent, diag, new, pattern, read_info)  # noqa: E402
 
 PORT = 7001
 GREETING = pattern(100, 9)
@@ -162,6 +163,30 @@ class Parrot(Agent):
         """Begin with the bystander, and follow the trace point of failures."""
         self.side = Bystander(other)
         self.follow('mutate', 'sdp_fail')
+        # All others for look(): of the newest seconds.
+        everything = TRACE + 'mutate_all'
+        os.makedirs(everything, exist_ok=True)
+        for where, value in ('buffer_size_kb', '16384'), ('events/sdp/enable', '1'), ('trace', ''):
+            with open(f'{everything}/{where}', 'w') as f:
+                f.write(value)
+
+    def find(self, qpn):
+        """SDP_INFO of the connection whose peer has that queue pair, or None."""
+        infos = (read_info(b[64:]) for b in diag())
+        return next((i for i in infos if i['peer_qpn'] == qpn), None)
+
+    def look(self, conn):
+        """What its user sees of a connection, and what it has said in the trace."""
+        number = struct.pack('I', conn)
+        fd = next((fd for fd, link in self.links.items()
+                   if link.s.getsockopt(SOL_SDP, SDP_INFO, 256)[8:12] == number), None)
+        seen = 'no socket'
+        if fd is not None:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN | select.POLLOUT)
+            seen = f'socket ready for {poll.poll(0)}, {len(self.links[fd].out)} bytes to say back'
+        with open(TRACE + 'mutate_all/trace') as f:
+            return [seen, *(line.strip() for line in f if f' conn={conn} ' in line)]
 
     def dial(self, address, port, own):
         """Begin to connect from a port of the caller's choice."""
