@@ -429,6 +429,25 @@ def wrong_before_the_rtu(t):
     until('the connections go', lambda: not t.ours())
 
 
+@case(accept=1, resets=1, ipv=(4, 6))
+def lost_before_the_rtu(t):
+    """What our device ends then is over at once, and a REJ says so: no DREQ waits for
+    the RTU."""
+    c = t.peer.request(t.host, PORT, timeout=20)
+    t.conns.append(c)
+    c.answer()
+    c.send_data(pattern(10))
+    s = t.accept()
+    t.reads(s, pattern(10))
+    c.qp.send(bytes(wire.RCVSZ + 1))
+    assert t.remote.ended(s) == errno.ECONNRESET
+    t.close(s)
+    until('it is gone', lambda: not t.ours(), 4)
+    rej = c.mad('REJ', sdp.REJ)
+    assert rej.reason == CONSUMER_DEFINED, f'REJ reason {rej.reason}'
+    c.qp.close()
+
+
 @case(('DREQ', lambda c: c.dreq(False)), ('REJ', lambda c: c.reject(CONSUMER_DEFINED, 1)),
       ipv=(4, 6))
 def ended_before_the_rtu(t, end):

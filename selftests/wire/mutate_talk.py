@@ -57,6 +57,8 @@ class Talk:
             self.their_abort |= m.mid == sdp.ABORT_CONN
         if self.has_mad(sdp.DREQ):
             self.over = 'dreq'
+        elif self.active and self.has_mad(sdp.REJ):
+            self.over = 'rej'
         elif c.qp.nak is not None:
             self.over = 'nak'
         check(not c.qp.dead, 'our messages are not acknowledged')
@@ -329,7 +331,9 @@ class Talk:
             yield 'DREP', lambda: self.has_mad(sdp.DREP, sdp.DREQ)
             return
         ends = self.why()
-        check(self.over != 'nak' or 'lost' in ends, 'refused by the device')
+        # Whose RTU lies unread yet is told by a REJ that the device has ended it; all
+        # other ends have a DREQ, which waits for the RTU.
+        check(self.over == 'dreq' or 'lost' in ends, f'refused by a {self.over}')
         if len(ends) > 1:
             run.unsure += 1
         elif ends == {'proto'}:
