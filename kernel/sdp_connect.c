@@ -34,12 +34,6 @@
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 
-static const char * const sdp_reason_words[] = {
-#define SDP_REASON_WORD(name, word, help) word,
-	SDP_REASONS(SDP_REASON_WORD)
-#undef SDP_REASON_WORD
-};
-
 /* The bucket and the address fields that TCP wants to find untouched. */
 static void sdp_connect_undo_names(struct sock *sk)
 {
@@ -133,7 +127,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 	if (reason != SDP_REASON_CACHED && reason != SDP_REASON_LEARNING)
 		sdp_count(sdp_net(sock_net(sk)), SDP_CNT_CONNECT_FAIL, 1);
 	trace_sdp_fallback(ssk->conn ? ssk->conn->id : 0,
-			   sdp_reason_words[reason], tcp);
+			   sdp_reason_word(reason), tcp);
 	if (ssk->conn)
 		sdp_link_cut(ssk, false);
 	if (tcp) {
@@ -296,7 +290,7 @@ static void sdp_connect_leave(struct sock *sk, struct socket *sock,
 	sdp_count(sn, SDP_CNT_CONNECT_FAIL, 1);
 	sdp_count(sn, SDP_CNT_FALLBACK, 1);
 	sdp_count(sn, SDP_CNT_REASON + ssk->reason, 1);
-	trace_sdp_fallback(0, sdp_reason_words[ssk->reason], true);
+	trace_sdp_fallback(0, sdp_reason_word(ssk->reason), true);
 	sdp_ulp_detach(sk, sock, ssk);
 }
 

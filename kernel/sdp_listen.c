@@ -539,6 +539,10 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 		newsock->ops = sdp_ulp_tcp(sk);
 		if (sdp_ulp_may_fall_back(sk, ssk)) {
 			sdp_count(sn, SDP_CNT_TCP_ACCEPT, 1);
+			sdp_count(sn, SDP_CNT_REASON + SDP_REASON_TCP_CLIENT,
+				  1);
+			trace_sdp_fallback(0, sdp_reason_word(SDP_REASON_TCP_CLIENT),
+					   true);
 			sdp_record_add(newsock->sk, SDP_REASON_TCP_CLIENT,
 				       ssk->by_ulp);
 			return 0;

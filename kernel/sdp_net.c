@@ -72,6 +72,17 @@ static const struct {
 #undef SDP_COUNTER_NAME
 };
 
+static const char * const sdp_reason_words[] = {
+#define SDP_REASON_WORD(name, word, help) word,
+	SDP_REASONS(SDP_REASON_WORD)
+#undef SDP_REASON_WORD
+};
+
+const char *sdp_reason_word(u8 reason)
+{
+	return sdp_reason_words[reason];
+}
+
 const char *sdp_counter_name(enum sdp_counter counter)
 {
 	return sdp_counter_names[counter].name;

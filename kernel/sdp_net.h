@@ -82,7 +82,9 @@ enum sdp_counter {
 #define SDP_COUNTER_ENUM(sym, name, help) SDP_CNT_##sym,
 	SDP_COUNTERS(SDP_COUNTER_ENUM)
 #undef SDP_COUNTER_ENUM
-	/* FALLBACK by its reason: fallback_<word of enum sdp_reason>. */
+	/* FALLBACK by its reason, and TCP_ACCEPT by the one it has:
+	 * fallback_<word of enum sdp_reason>.
+	 */
 	SDP_CNT_REASON,
 	SDP_CNT_MAX = SDP_CNT_REASON + SDP_REASON_COUNT
 };
@@ -174,6 +176,15 @@ struct sdp_net *sdp_net(const struct net *net);
  */
 #define sdp_net_bounded(sn, field)					\
 	min(READ_ONCE((sn)->field), READ_ONCE(sdp_net(&init_net)->field))
+
+/**
+ * sdp_reason_word() - what a reason is called in counters and trace points
+ * @reason: enum sdp_reason
+ *
+ * Context: any.
+ * Return: one word.
+ */
+const char *sdp_reason_word(u8 reason);
 
 /**
  * sdp_counter_name() - what /proc/net/sdpstat calls it

@@ -9,6 +9,7 @@
 
 #include <netinet/tcp.h>
 
+#include "lib/trace.h"
 #include "lib/variant.h"
 
 enum { ESTABLISHED = 3, CLOSE_WAIT = 7, FIN_WAIT_2 = 5 };	/* SDP_STATES */
@@ -155,11 +156,17 @@ TEST_ON(ip_info_of_a_server, ON_SDP)
 	struct sdp_info info;
 	union addr a;
 	int l = mixed_listener(&a), tcp = tcp_sock(), s;
+	unsigned long long all = counter("tcp_accept"), why = counter("fallback_tcp_client");
 
+	trace_switch("sdp/sdp_fallback", true);
+	trace_empty();
 	OK(connect_to(tcp, &a));
 	s = accept_any(l);
 	is_tcp(s, SDP_REASON_TCP_CLIENT, ESTABLISHED);
 	FAILS(ENOPROTOOPT, ip_info(tcp, &info));
+	EQ(all + 1, counter("tcp_accept"));
+	EQ(why + 1, counter("fallback_tcp_client"));
+	EQ(1, trace_lines(" sdp_fallback: ", "reason=tcp_client tcp"));
 }
 
 /* The newest are remembered, as many as net.sdp.fallback_records says. */
