@@ -476,7 +476,7 @@ static void sdp_connect_probe(const struct sock *sk,
 		spin_lock_bh(&sdp_connect_probes_lock);
 		list_del_init(&conn->accept_node);
 		spin_unlock_bh(&sdp_connect_probes_lock);
-		sdp_peers_learn(sn, key, SDP_REASON_LIMIT);
+		sdp_peers_learn(sn, key, conn->reason ?: SDP_REASON_LIMIT);
 		sdp_conn_put(conn);
 	}
 }
@@ -573,7 +573,8 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 	sdp_conn_attach(conn, &sdp_link_ops, ssk);
 	err = sdp_ulp_xport->connect(conn);
 	if (err)
-		sdp_connect_failed(sk, sock, ssk, -err, SDP_REASON_LIMIT);
+		sdp_connect_failed(sk, sock, ssk, -err,
+				   conn->reason ?: SDP_REASON_LIMIT);
 }
 
 static int sdp_connect_begin(struct sock *sk, struct socket *sock,

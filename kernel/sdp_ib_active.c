@@ -65,10 +65,29 @@ static void sdp_ib_no_address(struct sdp_ib *ib, int err)
 			      SDP_REASON_NO_DEVICE : SDP_REASON_NO_ROUTE);
 }
 
+/* What the routing tables can say is said at once, as TCP's connect() does. */
+static int sdp_ib_find_way(struct sdp_conn *conn)
+{
+	int err;
+
+	if (sdp_ib_is_loopback(&conn->remote.ip)) {
+		conn->reason = SDP_REASON_LOOPBACK;
+		return -ENETUNREACH;
+	}
+	err = sdp_ib_route_source(conn);
+	if (err && !sdp_ib_short_of(err))
+		conn->reason = SDP_REASON_NO_ROUTE;
+	return err;
+}
+
 int sdp_ib_connect(struct sdp_conn *conn)
 {
-	struct sdp_ib *ib = sdp_ib_alloc(conn);
+	int err = sdp_ib_find_way(conn);
+	struct sdp_ib *ib;
 
+	if (err)
+		return err;
+	ib = sdp_ib_alloc(conn);
 	if (!ib)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until freed */
@@ -143,17 +162,6 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 		return;
 	ib->resolved = false;
 	ib->ask_ms = 0;
-
-	if (sdp_ib_is_loopback(&conn->remote.ip)) {
-		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_LOOPBACK);
-		return;
-	}
-	err = sdp_ib_route_source(conn);
-	if (err) {
-		sdp_ib_refuse(ib, -err, sdp_ib_short_of(err) ?
-			      SDP_REASON_LIMIT : SDP_REASON_NO_ROUTE);
-		return;
-	}
 	ib->resolver = rdma_create_id(conn->net, sdp_ib_resolver_event, ib,
 				      RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(ib->resolver)) {

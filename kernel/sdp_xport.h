@@ -31,7 +31,8 @@ struct sdp_xport {
 	void (*unlisten)(u16 port);
 
 	/* Begin to connect @conn; the outcome comes as an event.  Any context
-	 * that may allocate with GFP_KERNEL.  0 or a negative errno.
+	 * that may allocate with GFP_KERNEL.  0, or a negative errno: of the
+	 * routing tables, with conn->reason set, or else for lack of something.
 	 */
 	int (*connect)(struct sdp_conn *conn);
 

@@ -344,6 +344,28 @@ TEST(connect_no_route)
 	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
 }
 
+/* He who does not wait is told at once as well, and can go elsewhere then. */
+TEST(connect_no_route_at_once)
+{
+	bool v4 = variant->family == AF_INET;
+	union addr a, l;
+	int c = sock(), p = epoll_create1(0);
+	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT };
+	int s = listener(&l, 4);
+
+	addr_set(&a, variant->family, v4 ? "192.0.2.1" : "2001:db8::1", 9);
+	OK(p);
+	OK(epoll_ctl(p, EPOLL_CTL_ADD, c, &e));
+	nonblock(c, true);
+	FAILS(ENETUNREACH, connect_to(c, &a));
+	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
+	EQ(1, epoll_wait(p, &e, 1, 0));
+	EQ(EPOLLOUT | EPOLLHUP, e.events);
+	nonblock(c, false);
+	OK(connect_to(c, &l));
+	accept_any(s);
+}
+
 TEST(connect_bound)
 {
 	union addr a, from, name;
