@@ -227,7 +227,10 @@ static void calibrate(struct job *j, int t, void *c)
 
 	j->count[t] = least;
 	each = measure(j, t, c);
-	if (j->shape == STREAM)		/* /proc/stat counts in hundredths of a second */
+	/* /proc/stat counts in hundredths of a second; and the first connections of
+	 * all are slow, so that too few would be measured by their pace.
+	 */
+	if (j->shape == STREAM || j->shape == CONNECT)
 		ms *= 4;
 	count = opt.insn ? fixed_count(j) : ms * 1e6 / each;
 	if (bytes)
