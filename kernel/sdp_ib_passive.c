@@ -102,7 +102,8 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 			sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_SERVICE_ID);
 		if (PTR_ERR(conn) == -EINVAL)
 			sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_GID);
-		return PTR_ERR(conn);
+		/* Of this one ib_cm would tell nobody. */
+		return PTR_ERR(conn) == -ENOMEM ? -ENOBUFS : PTR_ERR(conn);
 	}
 	ib = sdp_ib_alloc(conn);
 	if (!ib || sdp_ib_enlist(ib, device)) {

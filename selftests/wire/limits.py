@@ -7,6 +7,7 @@ import time
 
 import sdp_decode as sdp
 from harness import BROKEN, case, until
+from hellos import rejected
 from roce import FACTOR, RETH
 from sockets import pattern
 from writes import reader
@@ -59,5 +60,22 @@ def unread_in_large_buffers(t):
     assert mem <= 200 * 1024, f'{mem // 1024} KiB for {said} messages'
     for i in range(said):
         t.reads(s, pattern(1500, i))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+@case(('of memory', 'mem_max'), ('of connections', 'max_conns'),
+      ('of the user', 'max_conns_user'), ipv=(4, 6), accept=2, reject_limit=1)
+def at_a_limit(t, name):
+    """Who asks is told to ask again, and it is counted; who is there goes on."""
+    c, s = t.up()
+    was = t.remote.sysctl(name, 0)
+    try:
+        rejected(t, t.peer.hello(t.host))
+    finally:
+        t.remote.sysctl(name, int(was))
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+    c, s = t.up()
     t.talk(c, s)
     t.kernel_closes(c, s)
