@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -209,6 +210,56 @@ TEST(urgent_does_not_end_a_wait)
 	plain(p, "d");
 	EQ(1, task_join(&t));
 	EQ('d', buf[0]);
+}
+
+/* One byte held back, and an urgent one behind it: until both are there. */
+static struct ktap_watch urgent_behind_held_(const struct pair *p, int flags)
+{
+	struct ktap_watch took, start = ktap_watch();
+
+	EQ(1, send(p->c, "h", 1, flags));
+	EQ(1, send(p->c, "X", 1, flags | MSG_OOB));
+	EQ_HEX(POLLPRI, await(p->s, POLLPRI));
+	arrived(p->s, 1);
+	took = ktap_watch();
+	took.now -= start.now;
+	took.ticks -= start.ticks;
+	reads_oob(p->s, "X");
+	reads(p->s, "h");
+	return took;
+}
+
+#define urgent_behind_held(p, flags)	CALL(urgent_behind_held_(&(p), flags))
+
+/*
+ * An urgent byte goes at once, and what was held back before it with it: by TCP_CORK,
+ * which is given up after 200 ms in any case, or by MSG_MORE.  How long a machine takes
+ * for that is its own affair; but once in a while it is less than those.
+ */
+static void urgent_not_held(int cork, int flags)
+{
+	long long end = ktap_now() + ktap_ms(10000), most = 190 * sysconf(_SC_CLK_TCK) / 1000;
+	struct ktap_watch took;
+	struct pair p;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, cork));
+	while ((took = urgent_behind_held(p, flags)).ticks >= most)
+		if (ktap_now() > end)
+			FAIL("an urgent byte took %lld ms", took.now);
+	/* And the cork is there still. */
+	all_arrived(&p);
+	took = ktap_watch();
+	EQ(1, send(p.c, "h", 1, flags));
+	await(p.s, POLLIN);
+	WAITED(190, ktap_ms(2000), took);
+}
+
+TEST(urgent_not_held_back)
+{
+	urgent_not_held(1, 0);
+	urgent_not_held(0, MSG_MORE);
+	urgent_not_held(1, MSG_MORE);
 }
 
 /* The newer replaces the older, which is in the stream again. */
