@@ -476,6 +476,19 @@ TEST(memory_within_buffers)
 	}
 }
 
+/* The number that the kernel tells of a cache of ours. */
+static long long in_slab(const char *cache, const char *file)
+{
+	char path[64], line[32];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/slab/sdp_%s/%s", cache, file);
+	f = fopen(path, "re");
+	CHECK(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	return atoll(line);
+}
+
 /* What the kernel has of objects of ours, in bytes. */
 static long long objects(void)
 {
@@ -483,23 +496,8 @@ static long long objects(void)
 	long long sum = 0;
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(caches); i++) {
-		char path[64], line[32];
-		long long n[2];
-		int j;
-
-		for (j = 0; j < 2; j++) {
-			FILE *f;
-
-			snprintf(path, sizeof(path), "/sys/kernel/slab/sdp_%s/%s",
-				 caches[i], j ? "objects" : "slab_size");
-			f = fopen(path, "re");
-			CHECK(f && fgets(line, sizeof(line), f));
-			n[j] = atoll(line);
-			fclose(f);
-		}
-		sum += n[0] * n[1];
-	}
+	for (i = 0; i < ARRAY_SIZE(caches); i++)
+		sum += in_slab(caches[i], "objects") * in_slab(caches[i], "slab_size");
 	return sum;
 }
 
@@ -559,7 +557,7 @@ static void put(const char *dir, const char *file, const char *text)
 /* The number in a file of the group's, behind @word if that is not NULL; or -1. */
 static long long charged_to(const char *file, const char *word)
 {
-	char path[128], text[512] = "", *at = text;
+	char path[128], text[8192] = "", *at = text;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
@@ -652,6 +650,82 @@ TEST(memory_cgroup)
 		close(c[i]);
 	close(l);
 	group_remove();
+}
+
+enum { SENDERS = 32, URGENT = 500 };
+
+/* Connects, and says so; sends on all of them when he is told to, and says how much. */
+static void write_much(const union addr *a, int go, int ready, bool urgent)
+{
+	int c[SENDERS], i, n;
+	long long sent = 0;
+	char byte = 0;
+
+	EQ(1, read(go, &byte, 1));
+	for (i = 0; i < SENDERS; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], a));
+	}
+	EQ(sizeof(sent), write(ready, &sent, sizeof(sent)));
+	EQ(1, read(go, &byte, 1));
+	for (i = 0; i < SENDERS; i++) {
+		if (!urgent)
+			sent += fill(c[i], 1);
+		/* Each is a message of its own. */
+		for (n = 0; urgent && n < URGENT; n++)
+			if (send(c[i], "x", 1, MSG_OOB | MSG_DONTWAIT) == 1)
+				sent++;
+	}
+	EQ(sizeof(sent), write(ready, &sent, sizeof(sent)));
+	pause();
+}
+
+/* Somebody in a memory cgroup sends to who does not read, and is in none. */
+static void charge_sender(bool urgent)
+{
+	int go[2], ready[2], l;
+	long long before, slab, sent;
+	union addr a;
+	pid_t pid;
+
+	group_make();
+	OK(pipe(go));
+	OK(pipe(ready));
+	l = listener(&a, SENDERS);
+	pid = OK(fork());
+	if (!pid) {
+		write_much(&a, go[0], ready[1], urgent);
+		_exit(0);
+	}
+	group_enter(pid);
+	EQ(1, write(go[1], "", 1));
+	EQ(sizeof(sent), read(ready[0], &sent, sizeof(sent)));
+	before = charged();
+	slab = charged_to("memory.stat", "\nslab ");
+	EQ(1, write(go[1], "", 1));
+	EQ(sizeof(sent), read(ready[0], &sent, sizeof(sent)));
+	/* Processors keep some to themselves, and tell of it later. */
+	if (urgent)
+		EVENTUALLY(true, charged_to("memory.stat", "\nslab ") - slab >=
+				 sent / 2 * in_slab("msg", "slab_size"));
+	else
+		EVENTUALLY(true, charged() >= before + SENDERS * 64 * 1024);
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	close(l);
+	group_remove();
+}
+
+/* The bytes that have not gone are the sender's, as with TCP. */
+TEST(memory_cgroup_sender)
+{
+	charge_sender(false);
+}
+
+/* So is what describes each message, which is more than what is in it, if that is short. */
+TEST_ON(memory_cgroup_sender_small, ON_SDP)
+{
+	charge_sender(true);
 }
 
 enum { WRITERS = 32, WRITTEN = 5 << 18 };
