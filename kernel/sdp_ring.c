@@ -382,10 +382,17 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	u16 here = READ_ONCE(conn->tx.flow.posted) + at_hand;
 	bool over = sdp_mem_is_over();
 	u16 max, most, target;
-	int want, spare;
+	int want, spare, excess = 0;
 
 	spin_lock_bh(&conn->rx.lock);
 	most = sdp_ring_max(conn, conn->rx.max_bytes);
+	/* The user wants less than there is: what comes back is not posted. */
+	if (conn->rx.mem > conn->rx.max_bytes) {
+		excess = DIV_ROUND_UP(conn->rx.mem - conn->rx.max_bytes,
+				      conn->rcv_size);
+		most = max_t(int, conn->rx.nbufs - excess,
+			     SDP_WIRE_CREDITS_MIN);
+	}
 	max = reading ? most : sdp_ring_max(conn, sdp_ring_unread(conn));
 	target = conn->rx.target;
 	/* Not while there is less than was wanted the last time; and what a
@@ -420,7 +427,8 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 			spare = min(spare, 0);
 		if (over)
 			want = clamp(spare, want, 0);
-		else if (READ_ONCE(conn->rx.shrink) || READ_ONCE(conn->rx.flush))
+		else if (READ_ONCE(conn->rx.shrink) ||
+			 READ_ONCE(conn->rx.flush) || excess)
 			want = max(spare, want);
 		else
 			want = max(spare, 0);

@@ -476,6 +476,64 @@ TEST(memory_within_buffers)
 	}
 }
 
+/* Both buffers of both ends.  Nothing of ours hears of it: the next call does. */
+static void set_buffers(const struct pair *p, int size)
+{
+	int fds[] = { p->c, p->s }, i;
+	char c;
+
+	for (i = 0; i < 2; i++) {
+		OK(set_int(fds[i], SOL_SOCKET, SO_RCVBUF, size));
+		OK(set_int(fds[i], SOL_SOCKET, SO_SNDBUF, size));
+		if (recv(fds[i], &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+			EQ(EAGAIN, errno);
+	}
+}
+
+/*
+ * The same of a connection that is open: of what is queued from then on, be it less or
+ * more than before.  (TCP takes back nothing of a window that it has shown, which is
+ * 64 KiB at first.  SDP has four buffers at the least, however large they are by then.)
+ */
+TEST(memory_within_buffers_set_late)
+{
+	enum { SMALL = 16384, LARGE = 262144, BESIDE = 65536 };
+	int beside = on_sdp() ? 0 : BESIDE, i;
+	long long first[2], more[2], last;
+	struct pair p;
+
+	pair_open(&p);
+	set_buffers(&p, SMALL);
+	for (i = 0; i < 2; i++) {
+		first[i] = fill(i ? p.s : p.c, 1);
+		IN_RANGE(SMALL, 4 * SMALL + beside, first[i]);
+	}
+	CHECK(mem_of(p.c) <= 4U * SMALL + IDLE);
+	CHECK(mem_of(p.s) <= 4U * SMALL + IDLE);
+	set_buffers(&p, LARGE);
+	for (i = 0; i < 2; i++) {
+		more[i] = fill(i ? p.s : p.c, 2);
+		IN_RANGE(LARGE - first[i], 4 * LARGE + beside - first[i], more[i]);
+	}
+	CHECK(mem_of(p.c) <= 4U * LARGE + IDLE);
+	CHECK(mem_of(p.s) <= 4U * LARGE + IDLE);
+	/* What is there stays; and when it was read there is less room. */
+	set_buffers(&p, SMALL);
+	nonblock(p.c, false);
+	nonblock(p.s, false);
+	for (i = 0; i < 2; i++) {
+		recv_pattern(i ? p.c : p.s, first[i], 1, 0);
+		recv_pattern(i ? p.c : p.s, more[i], 2, 0);
+	}
+	for (i = 0; i < 2; i++) {
+		last = fill(i ? p.s : p.c, 3);
+		IN_RANGE(SMALL, (on_sdp() ? 2 : 4) * SMALL + BESIDE, last);
+		nonblock(p.c, false);
+		nonblock(p.s, false);
+		recv_pattern(i ? p.c : p.s, last, 3, 0);
+	}
+}
+
 /* The number that the kernel tells of a cache of ours. */
 static long long in_slab(const char *cache, const char *file)
 {
