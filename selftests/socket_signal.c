@@ -186,6 +186,93 @@ TEST(signal_while_connecting)
 	CHECK(!strcmp(got[RECV], text) && !strcmp(got[SPLICE_FROM], text));
 }
 
+/*
+ * The same where SDP gives up while they wait, and TCP's handshake takes its time as
+ * well: a signal before that and one behind it do what TCP has them do, and the call is
+ * one.  Who has a time limit waits in a loop of ours behind it (sdp_sock_tcp_send() and
+ * its like), the others in TCP's own call.
+ */
+TEST_LIMIT(signal_while_falling_back, ON_TCP | ON_DOOR3, 60)
+{
+	enum { SEND, RECV, SEND_LIMIT, RECV_LIMIT, SEND_ENDS, RECV_ENDS, POLL, CALLS };
+	static const char text[] = "at last";
+	unsigned long long before = 0;
+	char got[CALLS][16] = { };
+	struct task t[CALLS] = { };
+	int c[CALLS], l, i, s, n;
+	union addr a;
+
+	if (on_sdp()) {
+		sysctl("cache_timeout", 0);
+		sysctl("connect_timeout", ktap_ms(5000));
+		before = counter("fallback");
+	}
+	l = full_listener(&a);
+	for (i = 0; i < CALLS; i++) {
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+		nonblock(c[i], false);
+		t[i] = (struct task){
+			.run = i == POLL ? task_poll : i % 2 ? task_recv : task_send,
+			.fd = c[i], .buf = i % 2 ? got[i] : (char *)text, .len = 7,
+			.events = POLLOUT,
+		};
+		catch(0);
+		start_and_signal(&t[i]);
+		FAILS(EINTR, task_join(&t[i]));
+		catch(SA_RESTART);
+		if (i == SEND_LIMIT || i == RECV_LIMIT || i == POLL) {
+			OK(set_ms(c[i], SO_SNDTIMEO, 600000));
+			OK(set_ms(c[i], SO_RCVTIMEO, 600000));
+			start_and_signal(&t[i]);
+			FAILS(EINTR, task_join(&t[i]));
+			task_start(&t[i]);
+		} else {
+			start_and_signal(&t[i]);
+		}
+		still_waits(&t[i]);
+	}
+	if (on_sdp()) {
+		EQ(before, counter("fallback"));
+		EVENTUALLY(before + CALLS, counter("fallback"));
+	}
+	for (i = 0; i < CALLS; i++) {
+		still_waits(&t[i]);
+		n = signals;
+		catch(i == SEND_ENDS || i == RECV_ENDS ? 0 : SA_RESTART);
+		pthread_kill(t[i].thread, SIGUSR1);
+		EVENTUALLY(n + 1, signals);
+		if (i == SEND || i == RECV) {
+			still_waits(&t[i]);
+			continue;
+		}
+		FAILS(EINTR, task_join(&t[i]));
+		/* Nothing of it is left: it is asked for anew, of TCP alone. */
+		task_start(&t[i]);
+		still_waits(&t[i]);
+	}
+	for (n = 0; n < CALLS; ) {
+		s = accept_any(l);
+		i = of_(s, c, CALLS);
+		if (i < 0)
+			continue;
+		n++;
+		if (i % 2)
+			send_text(s, text);
+		if (i == POLL)
+			EQ_HEX(POLLOUT, task_join(&t[i]));
+		else
+			EQ(7, task_join(&t[i]));
+		if (i % 2)
+			CHECK(!strcmp(got[i], text));
+		else if (i != POLL)
+			recv_text(s, text);
+		EQ(-1, transport(c[i]));
+		OK(shutdown(c[i], SHUT_WR));
+		expect_eof(s);
+	}
+}
+
 /* ----------------------------------------------------------------------- recv */
 
 TEST(signal_recv_waitall)
