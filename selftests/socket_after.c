@@ -6,7 +6,10 @@
  * client: each body is what TCP does.
  */
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +141,11 @@ static const struct option kept[] = {
 	{ "SO_MARK", SOL_SOCKET, SO_MARK, 77 },
 	{ "SO_RCVLOWAT", SOL_SOCKET, SO_RCVLOWAT, 3 },
 	{ "SO_ZEROCOPY", SOL_SOCKET, SO_ZEROCOPY, 1 },
+	{ "SO_TIMESTAMP", SOL_SOCKET, SO_TIMESTAMP, 1 },
+	{ "SO_MAX_PACING_RATE", SOL_SOCKET, SO_MAX_PACING_RATE, 50000000 },
+	{ "IP_BIND_ADDRESS_NO_PORT", SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1 },
 	{ "TCP_NODELAY", SOL_TCP, TCP_NODELAY, 1 },
+	{ "TCP_CORK", SOL_TCP, TCP_CORK, 1 },
 	{ "TCP_KEEPIDLE", SOL_TCP, TCP_KEEPIDLE, 100 },
 	{ "TCP_KEEPINTVL", SOL_TCP, TCP_KEEPINTVL, 33 },
 	{ "TCP_KEEPCNT", SOL_TCP, TCP_KEEPCNT, 5 },
@@ -157,6 +164,26 @@ static long long timeout_of(int fd, int option)
 	return tv.tv_sec * 1000 + tv.tv_usec / 1000;
 }
 
+/* The device that has this host's address. */
+static int here_device_(char name[static IF_NAMESIZE])
+{
+	struct ifaddrs *all, *i;
+	union addr a;
+
+	here(&a, 0);
+	OK(getifaddrs(&all));
+	for (i = all; i; i = i->ifa_next)
+		if (i->ifa_addr && i->ifa_addr->sa_family == a.sa.sa_family &&
+		    addr_equal(&a, (union addr *)i->ifa_addr))
+			break;
+	CHECK(i);
+	strcpy(name, i->ifa_name);
+	freeifaddrs(all);
+	return 0;
+}
+
+#define here_device(name)	CALL(here_device_(name))
+
 /* What was set while it was to be SDP's is TCP's, and does something. */
 TEST(after_options_set_before)
 {
@@ -165,11 +192,19 @@ TEST(after_options_set_before)
 	int ttl = v4 ? IP_TTL : IPV6_UNICAST_HOPS;
 	struct linger linger = { .l_onoff = 1, .l_linger = 0 };
 	socklen_t len = sizeof(linger);
+	struct timespec none = { };
 	struct ktap_watch start;
 	char word[16] = "";
 	unsigned int i;
+	char device[IF_NAMESIZE];
+	sigset_t usr1;
 	struct pair p;
 
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	here_device(device);
+	/* It may come in the middle of connect(). */
+	EQ(0, pthread_sigmask(SIG_BLOCK, &usr1, NULL));
 	after_start(&p);
 	/* The priority comes with it, and is said anew. */
 	OK(set_int(p.c, level, tos, 0x20));
@@ -184,6 +219,10 @@ TEST(after_options_set_before)
 	OK(setsockopt(p.c, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
 	OK(set_int(p.c, SOL_TCP, TCP_MAXSEG, 1000));
 	OK(setsockopt(p.c, SOL_TCP, TCP_CONGESTION, "reno", 4));
+	OK(setsockopt(p.c, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)));
+	OK(fcntl(p.c, F_SETOWN, getpid()));
+	OK(fcntl(p.c, F_SETSIG, SIGUSR1));
+	OK(fcntl(p.c, F_SETFL, O_ASYNC));
 	after_finish(&p);
 
 	for (i = 0; i < ARRAY_SIZE(kept); i++) {
@@ -207,6 +246,19 @@ TEST(after_options_set_before)
 	OK(getsockopt(p.c, SOL_TCP, TCP_CONGESTION, word, &len));
 	if (strcmp(word, "reno"))
 		FAIL("TCP_CONGESTION: set reno before, got %s after", word);
+	memset(word, 0, sizeof(word));
+	len = sizeof(word);
+	OK(getsockopt(p.c, SOL_SOCKET, SO_BINDTODEVICE, word, &len));
+	if (strcmp(word, device))
+		FAIL("SO_BINDTODEVICE: set %s before, got %s after", device, word);
+	EQ(getpid(), fcntl(p.c, F_GETOWN));
+	EQ(SIGUSR1, fcntl(p.c, F_GETSIG));
+	EQ(O_ASYNC, fcntl(p.c, F_GETFL) & O_ASYNC);
+	/* Of connect(), and of what can be read. */
+	EVENTUALLY(SIGUSR1, sigtimedwait(&usr1, NULL, &none));
+	send_text(p.s, "news");
+	EVENTUALLY(SIGUSR1, sigtimedwait(&usr1, NULL, &none));
+	recv_text(p.c, "news");
 	/* The SYN said it: the peer's segments are no larger. */
 	IN_RANGE(900, 1000, get_int(p.c, SOL_TCP, TCP_MAXSEG));
 	IN_RANGE(900, 1000, get_int(p.s, SOL_TCP, TCP_MAXSEG));
@@ -241,6 +293,9 @@ TEST(after_options_set_after)
 	OK(getsockopt(p.c, SOL_TCP, TCP_CONGESTION, word, &len));
 	if (strcmp(word, "reno"))
 		FAIL("TCP_CONGESTION: set reno, got %s", word);
+	/* Of the moment: connect() would have set it anew. */
+	OK(set_int(p.c, SOL_TCP, TCP_QUICKACK, 0));
+	EQ(0, get_int(p.c, SOL_TCP, TCP_QUICKACK));
 	/* Nothing is SDP's any more. */
 	FAILS(ENOPROTOOPT, set_int(p.c, SOL_SDP, SDP_FALLBACK, 0));
 	FAILS(EOPNOTSUPP, setsockopt(p.c, SOL_TCP, TCP_ULP, "sdp", 3));
