@@ -100,6 +100,36 @@ TEST_ON(poll_never, ON_SDP)
 	EQ(tries, counter("poll_hit") + counter("poll_miss"));
 }
 
+/*
+ * Who is accepted has the listener's SO_BUSY_POLL, and polls.  With two processors
+ * he finds what comes soon; with one whoever is to answer, or the device, needs it.
+ */
+TEST(poll_asked_of_listener)
+{
+	unsigned long long hits, misses;
+	struct pair p, back;
+	int i;
+
+	if (on_sdp())
+		sysctl("poll_usec", 0);
+	pair_start(&p);
+	OK(set_int(p.l, SOL_SOCKET, SO_BUSY_POLL, 10000));
+	pair_finish(&p);
+	EQ(10000, get_int(p.s, SOL_SOCKET, SO_BUSY_POLL));
+	CHECK(get_int(p.c, SOL_SOCKET, SO_BUSY_POLL) != 10000);
+	misses = count("poll_miss");
+	for (i = 0; i < 5; i++)
+		late_byte(&p);
+	if (on_sdp())
+		CHECK(counter("poll_miss") >= misses + 5);
+	/* The accepted one waits for the answers; the other end never polls. */
+	back = (struct pair){ .c = p.s, .s = p.c };
+	hits = count("poll_hit");
+	ping_pong(&back, 200);
+	if (on_sdp() && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		CHECK(counter("poll_hit") > hits);
+}
+
 /* SO_BUSY_POLL is kept, and each wait polls, whatever has been learned. */
 TEST(poll_asked)
 {
