@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Listening and accepting. */
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
@@ -628,6 +629,18 @@ static void exactly(int l, const union addr *a, int n, bool tcp)
 		close(c[i]);
 }
 
+/* Whoever waits there is taken, and is gone. */
+static void empty(int l)
+{
+	int s;
+
+	nonblock(l, true);
+	while ((s = accept(l, NULL, NULL)) >= 0)
+		close(s);
+	EQ(EAGAIN, errno);
+	nonblock(l, false);
+}
+
 static int set_somaxconn(int value)
 {
 	int fd = OK(open("/proc/sys/net/core/somaxconn", O_RDWR | O_CLOEXEC)), was;
@@ -666,6 +679,62 @@ TEST(backlog_exact)
 		exactly(l, &a, (n < MOST ? n : MOST) + 1, !on_sdp());
 		close(l);
 	}
+}
+
+/* A second listen() says how long the queue is from then on; below 0 as long as may be. */
+TEST(backlog_exact_again)
+{
+	static const int backlogs[] = { 1, 4, 0, 7, 2, -1, 3, INT_MIN, 1 };
+	enum { MOST = 9 };
+	unsigned int i;
+	union addr a;
+	int l = sock();
+
+	if (variant->door == DOOR3)
+		sysctl("connect_timeout", ktap_ms(5000));
+	here(&a, 0);
+	OK(bind_to(l, &a));
+	OK(name_of(l, &a));
+	for (i = 0; i < ARRAY_SIZE(backlogs); i++) {
+		int n = backlogs[i], was = set_somaxconn(MOST), err = listen(l, n);
+
+		set_somaxconn(was);
+		OK(err);
+		exactly(l, &a, (n < 0 ? MOST : n) + 1, !on_sdp());
+		empty(l);
+	}
+}
+
+/* The same with clients who wait: who is there stays, who comes finds less room, or more. */
+TEST(backlog_changed_meanwhile)
+{
+	bool tcp = !on_sdp();
+	union addr a;
+	int l, i;
+
+	if (variant->door == DOOR3)
+		sysctl("connect_timeout", ktap_ms(5000));
+	l = listener(&a, 3);
+	for (i = 0; i < 4; i++)
+		gets_in(l, &a, tcp);
+	stays_out(&a, tcp);
+	OK(listen(l, 5));
+	gets_in(l, &a, tcp);
+	gets_in(l, &a, tcp);
+	stays_out(&a, tcp);
+	OK(listen(l, 1));
+	/* Six wait, and two may. */
+	for (i = 0; i < 5; i++) {
+		if (i < 4)
+			stays_out(&a, tcp);
+		close(OK(accept(l, NULL, NULL)));
+	}
+	gets_in(l, &a, tcp);
+	stays_out(&a, tcp);
+	close(OK(accept(l, NULL, NULL)));
+	close(OK(accept(l, NULL, NULL)));
+	nonblock(l, true);
+	FAILS(EAGAIN, accept(l, NULL, NULL));
 }
 
 /* Who takes clients of both kinds has a queue of that length for each. */
