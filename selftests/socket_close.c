@@ -722,6 +722,49 @@ TEST(linger_nothing)
 	expect_eof(p.s);
 }
 
+/* What he has not read resets: there is nothing to be waited for, whatever is under way. */
+TEST(linger_unread)
+{
+	struct task t = { .run = task_close };
+	struct pair p;
+
+	pair_open(&p);
+	fill(p.c, 5);
+	nonblock(p.c, false);
+	send_text(p.s, "unread");
+	arrived(p.c, 6);
+	linger(p.c, 600);
+	t.fd = p.c;
+	task_start(&t);
+	EVENTUALLY(true, t.done);
+	EQ(0, task_join(&t));
+	await(p.s, POLLERR);
+	drain_reset(p.s, 5);
+}
+
+/* The peer resets, by wish or by what it has not read: nothing is waited for any more. */
+TEST(linger_reset_by_peer)
+{
+	struct pair p;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct task t = { .run = task_close };
+
+		pair_open(&p);
+		fill(p.c, 5);
+		nonblock(p.c, false);
+		linger(p.c, 600);
+		task_blocks(&t, p.c);
+		if (i)
+			linger(p.s, 0);
+		OK(close(p.s));
+		EVENTUALLY(true, t.done);
+		EQ(0, task_join(&t));
+		close(p.l);
+	}
+}
+
 /* Who ends does not linger, and what he sent arrives. */
 TEST(linger_exit)
 {
