@@ -6,12 +6,16 @@ What ends a connection is said by one that says nothing else wrong; what does no
 is said one after the other.
 """
 import errno
+import os
 import socket
+import time
 
 import sdp_decode as sdp
-from adverts import INLINE, PIECE, peer_that_takes, small_rcvbuf, wants
-from harness import BROKEN, PORT, case
+from adverts import (INLINE, PIECE, peer_that_takes, pipelined, reads_pipelined, small_rcvbuf,
+                     wants)
+from harness import BROKEN, FULL, PORT, case, until
 from mutate_model import MASK
+from roce import FACTOR
 from sockets import pattern
 from writes import has_read, reader, wants_write
 
@@ -26,22 +30,28 @@ def edges(most, *valid):
     return sorted({0, 1, most - 1, most} | {v for v in beside if 0 <= v <= most})
 
 
-def prepared(t, n):
-    """Connections that have heard two messages of the kernel's and acknowledged one, so
-    that MSeq 3 is next and MSeqAck 1 or 2: [(connection, the kernel's socket)]"""
-    conns = [t.peer.request(t.host, PORT) for _ in range(n)]
+def connected(t, n, **hello):
+    """[(connection, the kernel's socket)]"""
+    conns = [t.peer.request(t.host, PORT, t.peer.hello(t.host, **hello)) for _ in range(n)]
     t.conns += conns
     for c in conns:
         c.answer()
         c.rtu()
     socks = dict(t.remote.accept_all(t.listeners[t.ipv], n))
     t.open += socks.values()
-    for ack in 0, 1:
-        for c in conns:
-            c.send(sdp.CH_RCV_BUF, size=65536, ack=ack)
-        for c in conns:
-            c.expect(sdp.CH_RCV_BUF_ACK)
     return [(c, socks[c.hello.port]) for c in conns]
+
+
+def prepared(t, n):
+    """Connections that have heard two messages of the kernel's and acknowledged one, so
+    that MSeq 3 is next and MSeqAck 1 or 2: [(connection, the kernel's socket)]"""
+    pairs = connected(t, n)
+    for ack in 0, 1:
+        for c, _ in pairs:
+            c.send(sdp.CH_RCV_BUF, size=65536, ack=ack)
+        for c, _ in pairs:
+            c.expect(sdp.CH_RCV_BUF_ACK)
+    return pairs
 
 
 def refused(t, said):
@@ -132,6 +142,229 @@ def header(t, mid, payload, ext):
     assert moved['accept'] == len(wrong) + 1 and moved['proto_errors'] == len(wrong), moved
     assert moved['aborts'] + moved['resets'] == len(wrong) + 1, moved
     t.counted_by_case = {'accept', 'src_avail', 'sendsm', *BROKEN, 'resets'}
+
+
+# ---- the header of what is right only where something else was said before ----
+
+LEFT = PIECE - INLINE           # of what is offered, to be told of
+ROOM = 66000                    # of who asks
+LONG = 60000                    # ms that nothing is asked back in
+
+
+def spoken(t, n, **hello):
+    """Each has acknowledged one message of the kernel's, of 10 bytes."""
+    pairs = connected(t, n, **hello)
+    for _, s in pairs:
+        t.sent(s, 10)
+    for c, _ in pairs:
+        c.expect_data(pattern(10))
+        c.send(sdp.DATA)
+    for c, s in pairs:
+        t.heard(c, s)
+    return pairs
+
+
+def has_offered(t, n):
+    """A SrcAvail of the kernel's is out; its MSeq is 2."""
+    t.sysctl('zcopy_wait', int(LONG * FACTOR))
+    pairs = spoken(t, n, max_adverts=4)
+    for _, s in pairs:
+        t.remote.send_meanwhile(s, PIECE, 3)
+    for c, _ in pairs:
+        wants(c, sdp.SRC_AVAIL, PIECE)
+    return pairs
+
+
+def has_asked(t, n, wait=LONG):
+    """A SinkAvail of the kernel's is out, and was written to."""
+    t.sysctl('zcopy_wait', int(wait * FACTOR))
+    pairs = spoken(t, n, max_adverts=4)
+    for c, _ in pairs:
+        pipelined(c)
+    for c, s in pairs:
+        t.heard(c, s)
+    time.sleep(0.1 * FACTOR)
+    for c, s in pairs:
+        t.remote.read_meanwhile(s, ROOM, 0)
+    for c, _ in pairs:
+        ask = wants(c, sdp.SINK_AVAIL, ROOM)
+        c.qp.write(ask.va, ask.rkey, pattern(ROOM, 1))
+    return pairs
+
+
+def has_asked_back(t, n):
+    pairs = has_asked(t, n, 100)
+    for c, _ in pairs:
+        c.expect(sdp.SINK_AVAIL_CANCEL)
+    return pairs
+
+
+def may_be_asked(t, n):
+    """The kernel is a source in pipelined mode.  What it said first counts as one
+    payload message."""
+    t.sysctl('zcopy_wait', int(LONG * FACTOR))
+    pairs = spoken(t, n, max_adverts=4)
+    for c, s in pairs:
+        reads_pipelined(t, c, s)
+        t.remote.send_meanwhile(s, PIECE, 1)
+    for c, s in pairs:
+        wants(c, sdp.MODE_CHANGE)
+        c.take_offer(wants(c, sdp.SRC_AVAIL), 0)
+        assert t.remote.sent_meanwhile(s) == PIECE
+        c.send(sdp.CH_RCV_BUF, size=65536)
+        c.expect(sdp.CH_RCV_BUF_ACK)
+    return pairs
+
+
+def wants_larger(t, n):
+    """The kernel has asked for larger buffers than of 4096 bytes, of which there are four."""
+    pairs = spoken(t, n, rcvsz=4096, bufs=4)
+    for _, s in pairs:
+        t.sent(s, 40000)
+    for c, _ in pairs:
+        hears(c, sdp.CH_RCV_BUF)
+    return pairs
+
+
+def told_sender(t, c, s, field):
+    """One that knows nothing of the SrcAvail is of an earlier one, and ignored (4.5)."""
+    if 'ack' in field:
+        assert t.remote.sent_meanwhile(s, 0) is None
+        c.send(sdp.RDMA_RD_COMPL, size=LEFT)
+    assert t.remote.sent_meanwhile(s) == PIECE
+
+
+def told_reader(t, c, s, field):
+    has_read(t, s, pattern(ROOM, 1))
+
+
+def refused_reader(t, c, s, field):
+    """He waits on: no payload has come before this."""
+    c.send_data(b'x')
+    has_read(t, s, b'x')
+
+
+def is_asked(t, c, s, field):
+    c.send(sdp.SINK_AVAIL_CANCEL)
+    c.expect(sdp.SINK_CANCEL_ACK)
+
+
+def has_larger(t, c, s, field):
+    assert t.remote.info(s)['snd_size'] == FULL
+
+
+def fails_sender(t, s):
+    got = t.remote.sent_meanwhile(s)
+    assert got in (INLINE, -errno.ECONNRESET), f'send gave {got}'
+
+
+def fails_reader(t, s):
+    got = bytes.fromhex(t.remote.has_read(s))
+    assert got == os.strerror(errno.ECONNRESET).encode(), f'read gave {got[:40]}'
+
+
+def fails_next(t, s):
+    got = t.remote.ended(s)
+    assert got == errno.ECONNRESET, f'read gave {got}'
+
+
+# Where it is right, the message, what comes of it there, and who hears that it was wrong.
+THERE = {
+    'RdmaRdCompl': (has_offered, sdp.RDMA_RD_COMPL, {'size': LEFT}, told_sender, fails_sender),
+    'RdmaWrCompl': (has_asked, sdp.RDMA_WR_COMPL, {'size': ROOM}, told_reader, fails_reader),
+    'SinkAvail': (may_be_asked, sdp.SINK_AVAIL,
+                  {'size': 1000, 'rkey': 1, 'va': 0, 'non_discards': 1}, is_asked, fails_next),
+    'SinkCancelAck': (has_asked_back, sdp.SINK_CANCEL_ACK, {}, refused_reader, fails_reader),
+    'ChRcvBufAck': (wants_larger, sdp.CH_RCV_BUF_ACK, {'size': FULL + 16}, has_larger,
+                    fails_next),
+}
+
+
+def heads(c, size):
+    """What is wrong in the header of the next message of this one, and what is right."""
+    new, last, told = c.mseq + 1, c.heard, c.acked
+    wrong = [('len', v) for v in edges(MASK, size) if v != size]
+    wrong += [('mseq', v) for v in edges(MASK, new) if v != new]
+    wrong += [('ack', v) for v in edges(MASK, told, last) if not told <= v <= last]
+    wrong = [{field: v} for field, v in wrong] + [{'bufs': last - told - 1, 'ack': told}]
+    right = [{'bufs': last - told, 'ack': told}, {}] + \
+        [{'bufs': v} for v in edges(0xffff, last - told)] + \
+        [{'flags': v} for v in edges(0xff, 1, 2, 4, 7)]
+    return [(field, False) for field in wrong] + [(field, True) for field in right]
+
+
+def is_still_there(c):
+    c.bufs = 32                 # who was told of 65535 may have used more than 4
+    c.send(sdp.DATA)
+    c.send(sdp.SUSP_COMM, sid=1)
+    hears(c, sdp.SUSP_COMM_ACK)
+
+
+@case(*[(name, *what) for name, what in THERE.items()])
+def header_of_answer(t, before, mid, ext, comes, fails):
+    """As header(), each where that message is right, and each on a connection of its
+    own.  The size that RdmaRdCompl, RdmaWrCompl, SinkAvail and ChRcvBufAck tell, and all
+    else that SinkAvail does, is below and in credits.py."""
+    pairs = before(t, 1)
+    todo = heads(pairs[0][0], len(sdp.Message(mid, **ext).pack()))
+    numbers = {(c.mseq, c.heard, c.acked) for c, _ in pairs}
+    count, wrong = len(todo), sum(not right for _, right in todo)
+    while pairs:
+        assert {(c.mseq, c.heard, c.acked) for c, _ in pairs} == numbers
+        some, todo = todo[:len(pairs)], todo[len(pairs):]
+        for (c, _), (field, _) in zip(pairs, some):
+            c.send(mid, **{**ext, **field})
+        for (c, s), (field, right) in zip(pairs, some):
+            try:
+                if right:
+                    is_still_there(c)
+                    comes(t, c, s, field)
+                    t.close(s, 0)
+                    c.expect_dreq()
+                    continue
+                c.expect_dreq()
+            except Exception as e:
+                raise AssertionError(f'{field}, which is {"right" if right else "wrong"}') from e
+            fails(t, s)
+            t.close(s)
+        pairs = before(t, min(AT_ONCE, len(todo))) if todo else []
+    moved = t.moved()
+    assert moved['accept'] == count and moved['proto_errors'] == wrong, moved
+    assert moved['aborts'] + moved['resets'] == count, moved
+    t.counted_by_case = {'accept', *BROKEN, 'resets'}
+
+
+@case()
+def susp_comm_ack(t):
+    """The kernel never says SuspComm, so there is no place where this is right, whatever
+    its header says; nor when the peer has said it, and has his answer."""
+    size = len(sdp.Message(sdp.SUSP_COMM_ACK).pack())
+    refused(t, [(sdp.SUSP_COMM_ACK, b'', field) for field in [
+        {}, {'bufs': 1, 'ack': 1}, {'bufs': 0, 'ack': 1}] +
+        [{'len': v} for v in edges(MASK, size)] + [{'mseq': v} for v in edges(MASK, 3)] +
+        [{'ack': v} for v in edges(MASK, 1, 2)] + [{'bufs': v} for v in edges(0xffff)] +
+        [{'flags': v} for v in edges(0xff, 1, 2, 4, 7)]])
+    (c, s), = prepared(t, 1)
+    c.send(sdp.SUSP_COMM, sid=1)
+    hears(c, sdp.SUSP_COMM_ACK)
+    c.send(sdp.SUSP_COMM_ACK)
+    t.reset(c, s)
+    moved = t.moved()
+    assert moved['accept'] == moved['proto_errors'], moved
+    t.counted_by_case = {'accept', *BROKEN}
+
+
+@case(('SinkCancelAck', has_asked_back, sdp.SINK_CANCEL_ACK, {}, fails_reader),
+      ('ChRcvBufAck', wants_larger, sdp.CH_RCV_BUF_ACK, {'size': FULL + 16}, fails_next),
+      accept=1, **BROKEN)
+def answered_twice(t, before, mid, ext, fails):
+    """Each is for one question."""
+    (c, s), = before(t, 1)
+    for _ in range(2):
+        c.send(mid, **ext)
+    c.expect_dreq()
+    fails(t, s)
+    t.close(s)
 
 
 # ---- what comes behind it ----
@@ -255,9 +488,6 @@ def sink_avail_fields(t):
     c.expect(sdp.SINK_CANCEL_ACK)
     t.talk(c, s)
     t.kernel_closes(c, s)
-
-
-LEFT = PIECE - INLINE
 
 
 @case(('one more', LEFT + 1), ('2^32-2', MASK - 1), ('2^32-1', MASK), accept=1, **BROKEN)

@@ -83,6 +83,7 @@ class Conn:
         self.heard_mids = []            # of all messages that we took
         self.mseq = 0                   # of our last message
         self.heard = 0                  # of their last message that we took
+        self.acked = 0                  # of the last that we told them of
         self.their_bufs = self.their_ack = 0
         self.snd_max = 0
         self._taken = 0
@@ -146,6 +147,7 @@ class Conn:
         self.mseq = (self.mseq + 1) & 0xffffffff
         msg = sdp.Message(mid, payload, **{'bufs': self.bufs, 'mseq': self.mseq,
                                            'ack': self.heard, **field})
+        self.acked = msg.ack
         self.qp.send(msg.pack(), ends=ends)
         return msg
 
