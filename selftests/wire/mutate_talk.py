@@ -185,7 +185,7 @@ class Talk:
     def take_aim(self):
         """Every second one has a field to say at one of its bounds; those with one that
         reads begin with the last."""
-        bounds = self.run.bounds
+        bounds = self.run.bounds[False]
         if not self.run.record and not self.index % 2:
             n = self.index // 2
             self.aim = bounds[(n if self.index < READS else READS // 2 - n) % len(bounds)]
@@ -193,7 +193,7 @@ class Talk:
 
     def hit(self, raw):
         mid, at, size, which = self.aim
-        self.run.hit.add(self.aim)
+        self.run.hit[self.run.writes].add(self.aim)
         self.aim = None
         self.say(f'{which} at {at} of {raw[:40].hex()}')
         return at_bound(raw, at, size, which)

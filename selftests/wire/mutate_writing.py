@@ -7,7 +7,7 @@ import peer as wire
 import sdp_decode as sdp
 from mutate_model import (
     BASE, BUFS, COMBINED, LENGTH, LENT, MASK, MOST, OURS, PIPELINED, RKEY, ROOM, ROOM_KEY,
-    ROOM_SIZE, Memory, check)
+    ROOM_SIZE, WRITES, Memory, check)
 from mutate_halves import Halves, Room, Said
 from mutate_kinds import put
 from mutate_talk import Talk
@@ -191,6 +191,19 @@ class Writing(Talk):
         return self.right(m.pack()), rdma
 
     # ---- mistakes ----
+
+    def take_aim(self):
+        """Every second one has a field to say at one of its bounds, of a message that such
+        a reader is told."""
+        if not self.run.record and not self.index % 2:
+            every = self.run.written[is_impatient(self.port)]
+            self.aim = every[(self.index - WRITES) // 4 % len(every)]
+        return self.aim and self.aim[0]
+
+    def is_aimed(self, raw, rest):
+        """Is it this one?  The script may have more of them."""
+        return self.aim and self.aim[0] == raw[0] and (
+            self.r.random() < 0.5 or all(i.message.mid != raw[0] for i in rest))
 
     def bend(self, script, at):
         first, rdma = self.resolve(script[at])
@@ -382,9 +395,11 @@ class Writing(Talk):
 
     def conversation(self):
         run, r = self.run, self.r
+        aim = self.take_aim()
         self.active = self.record[0] if self.record else r.random() < 0.75
         script = self.record[1] if self.record else r.choice(
-            [s for _, impatient, s in writings() if impatient == is_impatient(self.port)])
+            [s for _, impatient, s in writings() if impatient == is_impatient(self.port) and
+             (not aim or any(i.message.mid == aim for i in s))])
         if not (yield from (self.call() if self.active else self.answer())):
             return
         self.begins()
@@ -400,10 +415,13 @@ class Writing(Talk):
             self.leave = {'offer'} if script[at].leave else set()
             if script[at + 1:] and script[at + 1].wait == 'cancel':
                 self.leave.add('cancel')
-            if run.record or at < first or r.random() > rate:
+            if run.record or self.aim or at < first or r.random() > rate:
                 out, used = [self.resolve(script[at])], 1
                 self.said += [raw for raw, _ in out]
-                if script[at].starve:
+                if self.is_aimed(out[0][0], script[at + 1:]):
+                    out = [(self.hit(out[0][0]), out[0][1])]
+                    self.mutations += 1
+                elif script[at].starve:
                     yield from self.starved(*out[0])
                     at += 1
                     continue
