@@ -619,10 +619,10 @@ def disabled(t):
 
 # ---- who asks before he connects (SIDR) ----
 
-def asked(t, port):
+def asked(t, port, ours=None, tid=None):
     """The kernel's word on whether this port takes SDP."""
-    ours = t.peer.port.fresh()[1]
-    t.peer.port.send_mad(t.host, sdp.SIDR_REQ, roce.sidr_req(ours, wire.SERVICE + port))
+    ours = ours or t.peer.port.fresh()[1]
+    t.peer.port.send_mad(t.host, sdp.SIDR_REQ, roce.sidr_req(ours, wire.SERVICE + port), tid=tid)
     return t.peer.port.mad('SIDR REP', lambda m: m.attr == sdp.SIDR_REP and
                            m.remote_id == ours).status
 
@@ -638,57 +638,108 @@ def asked_whether(t):
     assert not t.ours()
 
 
+@case()
+def asked_again(t):
+    """The answer was lost: the same question has the same answer, as often as it comes."""
+    ours = t.peer.port.fresh()[1]
+    for _ in range(3):
+        assert asked(t, PORT, ours, 0x5d50) == 0
+    assert not t.remote.acceptable(t.listeners[4], 0.2)
+    assert not t.ours()
+
+
+def moved(t, name):
+    return t.remote.counters()[name] - t.before[name]
+
+
+def by_tcp(t):
+    s = t.remote.connect(t.peer.address, t.port, True)
+    t.open.append(s)
+    assert t.remote.connected(s) == errno.ECONNREFUSED
+    t.close(s)
+
+
+def question(t):
+    return t.peer.port.mad('SIDR REQ', lambda m: m.attr == sdp.SIDR_REQ)
+
+
+def first_question(t, port):
+    """Of who may fall back to TCP, with net.sdp.learn; this port is not known yet."""
+    t.patience(int(1500 * FACTOR))
+    t.sysctl('cache_timeout', 600000)
+    t.sysctl('learn', 1)
+    t.counted_by_case = {'fallback', 'connect'}
+    t.port = port
+    by_tcp(t)
+    q = question(t)
+    assert q.service_id == wire.SERVICE + port
+    return q
+
+
+def answers(t, q, status):
+    t.peer.port.send_mad(t.host, sdp.SIDR_REP,
+                         roce.sidr_rep(q.local_id, q.service_id, status), tid=q.tid)
+
+
+def goes_by_sdp(t):
+    """As soon as it is known that SDP is there."""
+    c = None
+    end = time.monotonic() + LIMIT
+    s = t.remote.connect(t.peer.address, t.port, True)
+    t.open.append(s)
+    while not c:
+        assert time.monotonic() < end, 'no REQ comes'
+        try:
+            c = t.peer.accept(0.5)
+        except TimeoutError:
+            # Still by TCP; or else the REQ of this one is on its way.
+            if t.remote.is_ready(s, select.POLLOUT):
+                t.close(s)
+                s = t.remote.connect(t.peer.address, t.port, True)
+                t.open.append(s)
+    t.conns.append(c)
+    c.establish()
+    assert t.remote.connected(s) == 0
+    assert moved(t, 'connect') == 1
+    t.talk(c, s)
+    t.kernel_closes(c, s)
+
+
+def no_answer_but_tcp(t):
+    """That SDP is not there, or nothing is said of it, is known; and was asked once."""
+    until('the answer is known', lambda: (by_tcp(t), moved(t, 'fallback_cached') > 0)[1],
+          20 * FACTOR)
+    assert moved(t, 'probes') == 1 and not moved(t, 'connect')
+    assert not t.peer.port.has_mad(lambda m: m.attr == sdp.REQ), 'a REQ came'
+
+
 @case(('yes', 0), ('no', 1), ('refused', 2), ('nonsense', 77), ('silence', None))
 def asks_first(t, status):
     """net.sdp.learn: who may fall back asks us, and goes by TCP meanwhile (where
     nobody listens here)."""
-    t.patience(int(1500 * FACTOR))
-    t.sysctl('cache_timeout', 600000)
-    t.sysctl('learn', 1)
-    before = t.remote.counters()
-
-    def moved(name):
-        return t.remote.counters()[name] - before[name]
-
-    def by_tcp():
-        s = t.remote.connect(t.peer.address, t.port, True)
-        t.open.append(s)
-        assert t.remote.connected(s) == errno.ECONNREFUSED
-        t.close(s)
-
-    t.port = PEER_PORT + 1 + (100 if status is None else status)  # not known yet
-    by_tcp()
-    q = t.peer.port.mad('SIDR REQ', lambda m: m.attr == sdp.SIDR_REQ)
-    assert q.service_id == wire.SERVICE + t.port
-    by_tcp()
-    assert (moved('fallback_learning'), moved('fallback'), moved('probes')) == (2, 2, 1)
-    t.counted_by_case = {'fallback', 'connect'}
+    q = first_question(t, PEER_PORT + 1 + (100 if status is None else status))
+    by_tcp(t)
+    assert [moved(t, n) for n in ('fallback_learning', 'fallback', 'probes')] == [2, 2, 1]
     if status is not None:
-        t.peer.port.send_mad(t.host, sdp.SIDR_REP,
-                             roce.sidr_rep(q.local_id, q.service_id, status), tid=q.tid)
+        answers(t, q, status)
     if status == 0:
-        c = None
-        end = time.monotonic() + LIMIT
-        s = t.remote.connect(t.peer.address, t.port, True)
-        t.open.append(s)
-        while not c:
-            assert time.monotonic() < end, 'no REQ comes'
-            try:
-                c = t.peer.accept(0.5)
-            except TimeoutError:
-                # Still by TCP; or else the REQ of this one is on its way.
-                if t.remote.is_ready(s, select.POLLOUT):
-                    t.close(s)
-                    s = t.remote.connect(t.peer.address, t.port, True)
-                    t.open.append(s)
-        t.conns.append(c)
-        c.establish()
-        assert t.remote.connected(s) == 0
-        assert moved('connect') == 1
-        t.talk(c, s)
-        t.kernel_closes(c, s)
+        goes_by_sdp(t)
     else:
-        until('the answer is known', lambda: (by_tcp(), moved('fallback_cached') > 0)[1],
-              20 * FACTOR)
-        assert moved('probes') == 1 and not moved('connect')
-        assert not t.peer.port.has_mad(lambda m: m.attr == sdp.REQ), 'a REQ came'
+        no_answer_but_tcp(t)
+
+
+@case(('once, and then yes', 0, 1), ('once, and then no', 1, 1), ('three times', 0, 3))
+def question_is_lost(t, status, times):
+    """It is repeated as the same question, and that is answered.  An answer that comes
+    behind it, and says the contrary, is nobody's."""
+    q = first_question(t, PEER_PORT + 200 + 2 * times + status)
+    for _ in range(times):
+        again = question(t)
+        assert (again.local_id, again.tid, again.service_id) == (q.local_id, q.tid, q.service_id)
+    answers(t, again, status)
+    answers(t, q, not status)
+    if status == 0:
+        goes_by_sdp(t)
+    else:
+        no_answer_but_tcp(t)
+    assert moved(t, 'probes') == 1
