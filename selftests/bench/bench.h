@@ -18,6 +18,7 @@ struct transport {
 	const char *name;
 	bool can_idle;		/* many connections at once may be held */
 	bool can_connect;	/* the cost of a connection may be measured */
+	bool connects_only;	/* and once it is made it is another's: nothing else is */
 	bool one_by_one;	/* a process must not accept before it has closed */
 	bool stays_open;	/* close() hangs unless the other side reads */
 	int idle_max;		/* so many may be held in a guest's memory; 0: any number */
@@ -33,12 +34,18 @@ struct transport {
 	void (*close)(void *conn);
 	/* Bytes that the transport says it holds for a connection. */
 	uint64_t (*memory)(void *conn);
+	/* Whether it is what it should be: asked once, of the first connection. */
+	void (*check)(void *conn);
 };
 
-extern const struct transport over_tcp, over_sdp, over_fallback, over_rsockets, over_verbs,
-	over_verbs_write, over_verbs_read, over_unix, over_tcp_zerocopy, over_sdp_zerocopy;
+extern const struct transport over_tcp, over_sdp, over_fallback, over_library, over_rsockets,
+	over_verbs, over_verbs_write, over_verbs_read, over_unix, over_tcp_zerocopy,
+	over_sdp_zerocopy;
 
 extern bool over_huge_pages;	/* what sockets send and receive lies in such */
+
+/* Loads the preload library, for over_library. */
+void over_library_open(const char *path);
 
 /* Bytes in use. */
 struct memory {
@@ -93,7 +100,7 @@ struct request {
 /* Ports: control, then for each transport one that serves, holds, closes. */
 enum { PORT_CONTROL = 0, PORT_SERVE = 1, PORT_HOLD = 2, PORT_CLOSE = 3, PORTS = 3 };
 
-enum { NTRANSPORTS = 10 };
+enum { NTRANSPORTS = 11 };
 
 extern const struct transport *const transports[NTRANSPORTS];
 

@@ -12,8 +12,10 @@
 set -uo pipefail
 where=$1
 shift
-bench=$(cd "$(dirname "$0")/../.." && pwd)/build/selftests/sdp_bench
-over=tcp,sdp,fallback,rsockets,verbs
+top=$(cd "$(dirname "$0")/../.." && pwd)
+bench=$top/build/selftests/sdp_bench
+library=${SDP_TOOLS:-$top/build/userspace}/libsdp_preload.so
+over=tcp,sdp,fallback,library,rsockets,verbs
 case $where in
 two)	server=h2 ;;
 one)	server=h1 over=$over,unix ;;
@@ -67,7 +69,7 @@ session() {
 		on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
 		sleep 0.1
 	done
-	"$bench" --host "$address" --over $over "${client[@]}" |
+	"$bench" --host "$address" --library "$library" --over $over "${client[@]}" |
 		sed "s/^\(@\t[a-z]*\t[0-9]*\t\)$over_one\t/\1${as:-$over_one}\t/" || status=1
 	on $server pkill -x sdp_bench
 	wait

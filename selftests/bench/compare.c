@@ -285,9 +285,11 @@ static bool left_out(const struct job *j, const bool *chosen, int t)
 		return j->shape != COPY;
 	if (!chosen[t] || j->shape == COPY)
 		return true;
-	return (j->shape == CONNECT && !transports[t]->can_connect) ||
-	       (j->shape == PARALLEL &&
-		(!transports[t]->can_connect || transports[t]->one_by_one));
+	if (j->shape == CONNECT)
+		return !transports[t]->can_connect;
+	if (j->shape == PARALLEL)
+		return !transports[t]->can_connect || transports[t]->one_by_one;
+	return transports[t]->connects_only;
 }
 
 static double median(const double *figures)
@@ -450,8 +452,11 @@ void compare(const bool *chosen, void *control)
 		n++;
 	}
 	for (t = 0; t < NTRANSPORTS; t++)
-		if (chosen[t])
+		if (chosen[t]) {
 			conns[t] = transports[t]->connect(opt.host, port_of(t, PORT_SERVE));
+			if (transports[t]->check)
+				transports[t]->check(conns[t]);
+		}
 	open_others(chosen);
 	run_jobs(jobs, n, chosen, conns, control);
 	/* The end of the program closes them: with verbs, close() waits long for a

@@ -50,7 +50,7 @@ void measure_idle(const bool *chosen, void *control)
 	for (t = 0; t < NTRANSPORTS; t++) {
 		const struct transport *over = transports[t];
 
-		if (!chosen[t] || !over->can_idle)
+		if (!chosen[t] || !over->can_idle || over->connects_only)
 			continue;
 		n = opt.idle;
 		if (over->idle_max && over->idle_max < n)

@@ -4,6 +4,7 @@
  * them; and the first two by MSG_ZEROCOPY.
  */
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -69,6 +70,43 @@ static const struct calls fallback_calls = {
 	.connect = fallback_connect_call, .setsockopt = setsockopt, .send = send,
 	.recv = recv, .close = close,
 };
+
+typedef int (*connect_fn)(int, const struct sockaddr *, socklen_t);
+
+static connect_fn library_connect_function;
+
+/* The same by who does it for users: the preload library's connect(). */
+static int library_connect_call(int fd, const struct sockaddr *a, socklen_t n)
+{
+	return library_connect_function(fd, a, n);
+}
+
+static const struct calls library_calls = {
+	.name = "library", .family = AF_INET,
+	.socket = socket, .bind = sys_bind, .listen = listen, .accept = sys_accept,
+	.connect = library_connect_call, .setsockopt = setsockopt, .send = send,
+	.recv = recv, .close = close,
+};
+
+/* Not preloaded, since the others are to have the system's connect(). */
+void over_library_open(const char *path)
+{
+	void *library;
+
+	/* What it is told by the environment when it is loaded: to try SDP, by no rule. */
+	unsetenv("SDP_PRELOAD");
+	setenv("SDP_CONFIG_FILE", "/dev/null", 1);
+	if (!strchr(path, '/'))
+		die("--library %s: a path has a slash in it", path);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		die("--library: %s", dlerror());
+	library_connect_function = (connect_fn)dlsym(library, "connect");
+	/* Whatever else is opened has the C library's, by what it needs itself. */
+	if (!library_connect_function ||
+	    library_connect_function == (connect_fn)dlsym(RTLD_DEFAULT, "connect"))
+		die("--library %s: has no connect() of its own", path);
+}
 
 static const struct calls unix_calls = { .name = "unix", .family = AF_UNIX, SYSTEM_CALLS };
 
@@ -314,6 +352,19 @@ static const void *sock_data(void *conn)
 	return buffer(0);
 }
 
+/* What the library leaves alone would be TCP's as well, and cost less. */
+static void library_check(void *conn)
+{
+	struct conn *c = conn;
+	struct sdp_info info = {};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(c->fd, IPPROTO_IP, IP_SDP_INFO, &info, &len))
+		die("library: SDP was not tried: %s", strerror(errno));
+	if (info.sdpi_transport != SDP_TRANSPORT_TCP)
+		die("library: the connection did not fall back");
+}
+
 static void sock_close(void *conn)
 {
 	struct conn *c = conn;
@@ -352,6 +403,7 @@ static uint64_t sdp_memory(void *conn)
 LISTEN_AND_CONNECT(tcp)
 LISTEN_AND_CONNECT(sdp)
 LISTEN_AND_CONNECT(fallback)
+LISTEN_AND_CONNECT(library)
 LISTEN_AND_CONNECT(unix)
 LISTEN_AND_CONNECT(rsocket)
 
@@ -369,6 +421,10 @@ const struct transport over_sdp_zerocopy = {
 };
 const struct transport over_fallback = {
 	.name = "fallback", .can_connect = true, SOCKET_OPS(fallback, sock_send)
+};
+const struct transport over_library = {
+	.name = "library", .can_connect = true, .connects_only = true,
+	.check = library_check, SOCKET_OPS(library, sock_send)
 };
 const struct transport over_unix = {
 	.name = "unix", .can_connect = true, SOCKET_OPS(unix, sock_send)

@@ -13,7 +13,9 @@
  * the server closes each as soon as it has accepted it; one after another, and
  * several at once; with --open N while N more are open of each transport.
  * "fallback" is TCP by way of SDP: a socket that would go by SDP to a listener
- * that is plain TCP's, which is known by then.
+ * that is plain TCP's, which is known by then.  "library" is that as users have it,
+ * by the connect() of libsdp_preload.so; only connections are measured of it, since
+ * once made they are what those of "fallback" are.
  *
  * A figure is the median of --rounds measurements, with the least and the
  * greatest; in each round every transport has its turn, so that a busy moment of
@@ -41,9 +43,10 @@
 static const char usage[] =
 "Usage: sdp_bench --serve | --host ADDRESS [OPTION]...\n"
 "  --port N       first of the ports used (default: 9900)\n"
-"  --over LIST    of tcp,sdp,fallback,rsockets,verbs,verbs-write,verbs-read,unix,\n"
-"                 tcp-zerocopy,sdp-zerocopy (by MSG_ZEROCOPY)\n"
+"  --over LIST    of tcp,sdp,fallback,library,rsockets,verbs,verbs-write,verbs-read,\n"
+"                 unix,tcp-zerocopy,sdp-zerocopy (by MSG_ZEROCOPY)\n"
 "                 (default: tcp,sdp,rsockets,verbs)\n"
+"  --library PATH libsdp_preload.so, for a client of \"library\"\n"
 "  --ping LIST    sizes of ping-pong, with k, m; none (default: 1,64,1k,64k)\n"
 "  --stream LIST  sizes of writes in a stream (default: 64k,1m)\n"
 "  --rate LIST    sizes of small messages (default: none)\n"
@@ -80,7 +83,7 @@ void die(const char *fmt, ...)
 /* ---------------------------------------------------------------- transports */
 
 const struct transport *const transports[NTRANSPORTS] = {
-	&over_tcp, &over_sdp, &over_fallback, &over_rsockets, &over_verbs,
+	&over_tcp, &over_sdp, &over_fallback, &over_library, &over_rsockets, &over_verbs,
 	&over_verbs_write, &over_verbs_read, &over_unix, &over_tcp_zerocopy, &over_sdp_zerocopy,
 };
 
@@ -136,6 +139,20 @@ static int parse_sizes(char *list, uint32_t *sizes)
 	return n;
 }
 
+/* The library's connect() is called by clients alone. */
+static void open_library(const bool *chosen, const char *path)
+{
+	int t;
+
+	for (t = 0; transports[t] != &over_library; t++)
+		;
+	if (!chosen[t])
+		return;
+	if (!path)
+		die("library: which? --library says where libsdp_preload.so is");
+	over_library_open(path);
+}
+
 static void parse_over(char *list, bool *chosen)
 {
 	char *word;
@@ -158,6 +175,7 @@ int main(int argc, char **argv)
 		{ "host", required_argument, NULL, 'h' },
 		{ "port", required_argument, NULL, 'p' },
 		{ "over", required_argument, NULL, 'o' },
+		{ "library", required_argument, NULL, 'l' },
 		{ "ping", required_argument, NULL, 'P' },
 		{ "stream", required_argument, NULL, 'S' },
 		{ "rounds", required_argument, NULL, 'r' },
@@ -172,7 +190,8 @@ int main(int argc, char **argv)
 		{ "tsv", no_argument, NULL, 't' },
 		{}
 	};
-	bool chosen[NTRANSPORTS] = { true, true, false, true, true, false };
+	bool chosen[NTRANSPORTS] = { true, true, false, false, true, true };
+	const char *library = NULL;
 	bool serving = false;
 	void *control;
 	int c;
@@ -185,6 +204,7 @@ int main(int argc, char **argv)
 		case 'h': opt.host = optarg; break;
 		case 'p': opt.port = atoi(optarg); break;
 		case 'o': parse_over(optarg, chosen); break;
+		case 'l': library = optarg; break;
 		case 'P': opt.npings = parse_sizes(optarg, opt.ping); break;
 		case 'S': opt.nstreams = parse_sizes(optarg, opt.stream); break;
 		case 'r': opt.rounds = atoi(optarg); break;
@@ -209,6 +229,7 @@ int main(int argc, char **argv)
 	}
 	if (serving)
 		serve(chosen);
+	open_library(chosen, library);
 	control = over_tcp.connect(opt.host, opt.port + PORT_CONTROL);
 	if (opt.idle)
 		measure_idle(chosen, control);
