@@ -407,6 +407,39 @@ TEST(address_at_the_end_of_memory)
 	CHECK(!syscall(SYS_mprotect, m + page, page, 3));
 }
 
+/* Any part of an address that lies in two pages may not be there. */
+TEST(address_in_two_pages)
+{
+	size_t page = getpagesize(), len, before, gone;
+	union addr a;
+	char *m, *at;
+	int l, c;
+
+	if (require && !module)
+		return;
+	l = listener(&a);
+	len = addr_len(&a);
+	for (before = 1; before < len; before++) {
+		m = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+		CHECK(m != MAP_FAILED);
+		at = m + page - before;
+		memcpy(at, &a, len);
+		c = tcp(0);
+		OK(connect(c, (struct sockaddr *)at, len));
+		EQ(sdp, attached(c));
+		close(accept_one(l));
+		close(c);
+		/* User-Mode Linux itself reads what is mapped, be it PROT_NONE. */
+		gone = before % 2 * page;
+		munmap(m + gone, page);
+		c = tcp(0);
+		FAILS(EFAULT, connect(c, (struct sockaddr *)at, len));
+		close(c);
+		munmap(m + page - gone, page);
+	}
+}
+
 /* Loopback has no RDMA device: not even tried, not even with "require". */
 TEST(loopback_is_left_alone)
 {
@@ -487,12 +520,51 @@ TEST(others_are_left_alone)
 	OK(listen(u, 1));
 	OK(connect(c, (struct sockaddr *)&un, sizeof(un)));
 	addr_set(&a, family, host_addr(family, NULL), 9);
+	/* Also when it is known by one that is TCP that the module is not there. */
+	EQ(-1, to(tcp(0), &a));
 	fd = OK(socket(family, SOCK_DGRAM, 0));
 	OK(to(fd, &a));
+	OK(to(fd, &a));
 	OK(send(fd, "x", 1, 0));
+	fd = OK(socket(family, SOCK_DGRAM, 0));
+	bound(fd, &a, NULL);
+	OK(to(fd, &a));
+	addr_set(&a, family, host_addr(family, NULL), 9);
 	fd = socket(family, SOCK_STREAM, 262);	/* IPPROTO_MPTCP */
-	if (fd >= 0)
-		EQ(-1, to(fd, &a));
+	if (fd >= 0) {
+		FAILS(ECONNREFUSED, to(fd, &a));
+		FAILS(ECONNREFUSED, to(fd, &a));
+		bound(fd = OK(socket(family, SOCK_STREAM, 262)), &a, NULL);
+		addr_set(&a, family, host_addr(family, NULL), 9);
+		FAILS(ECONNREFUSED, to(fd, &a));
+	}
+}
+
+static int to_port_9(int fd)
+{
+	union addr a;
+
+	addr_set(&a, family, host_addr(family, NULL), 9);
+	return to(fd, &a);
+}
+
+/* A client that has bound itself before is as one that has not. */
+TEST(bound_client)
+{
+	union addr a, mine;
+	int l, c, s;
+
+	if (require && !module) {
+		bound(c = tcp(0), &mine, NULL);
+		FAILS(ENETUNREACH, to_port_9(c));
+		return;
+	}
+	l = listener(&a);
+	bound(c = tcp(0), &mine, NULL);
+	OK(to(c, &a));
+	EQ(sdp, attached(c));
+	s = accept_one(l);
+	talk(c, s);
 }
 
 TEST(child_of_vfork)

@@ -76,7 +76,8 @@ int preload_listen(int fd, int backlog)
 #define SIN6_LEN_MIN	offsetof(struct sockaddr_in6, sin6_scope_id)
 
 enum outcome {
-	UNTOUCHED,	/* none of our business, or TCP will do */
+	FOREIGN,	/* not TCP: none of our business */
+	UNTOUCHED,	/* TCP will do */
 	ATTACHED,
 	ALREADY,	/* was attached before */
 	MISSING,	/* SDP or an error, and the module is not there */
@@ -206,6 +207,12 @@ static bool readable(const void *p)
 		      errno == EFAULT);
 }
 
+/* Whether @size bytes lie in one page, of the smallest ones there are. */
+static bool in_one_page(const void *p, size_t size)
+{
+	return ((uintptr_t)p ^ ((uintptr_t)p + size - 1)) < 4096;
+}
+
 /* Whether an RDMA device may lead to @addr, which becomes @end. */
 static bool is_remote(struct rules_end *end, const struct sockaddr *addr,
 		      socklen_t len)
@@ -215,7 +222,8 @@ static bool is_remote(struct rules_end *end, const struct sockaddr *addr,
 		return false;
 	if (addr->sa_family == AF_INET6 &&
 	    (len < SIN6_LEN_MIN ||
-	     !readable((const char *)addr + SIN6_LEN_MIN - 8)))
+	     (!in_one_page(addr, SIN6_LEN_MIN) &&
+	      !readable((const char *)addr + SIN6_LEN_MIN - 8))))
 		return false;
 	return rules_end(end, addr) &&
 	       !rules_is_local(RULES_CLIENT, &end->addr);
@@ -251,12 +259,22 @@ static bool is_sdp(int fd)
 	       !strcmp(name, SDP_ULP_NAME);
 }
 
-/* Whether @fd is neither connected nor connecting nor listening. */
+/*
+ * Whether @fd is neither connected nor connecting nor listening.  Who has no port is
+ * none of these, and that is cheaper to ask than TCP's state.
+ */
 static bool is_fresh(int fd)
 {
+	struct sockaddr_in name = { };	/* of an IPv6 one, as far as its port */
+	socklen_t len = sizeof(name);
 	struct tcp_info info;
-	socklen_t len = sizeof(info);
 
+	if (getsockname(fd, (struct sockaddr *)&name, &len) ||
+	    (name.sin_family != AF_INET && name.sin_family != AF_INET6))
+		return false;
+	if (!name.sin_port)
+		return true;
+	len = sizeof(info);
 	return !getsockopt(fd, SOL_TCP, TCP_INFO, &info, &len) &&
 	       info.tcpi_state == TCP_CLOSE;
 }
@@ -265,6 +283,15 @@ static int set_ulp(int fd)
 {
 	return setsockopt(fd, SOL_TCP, TCP_ULP, SDP_ULP_NAME,
 			  strlen(SDP_ULP_NAME)) ? errno : 0;
+}
+
+/* Seconds of a clock that begins with 1. */
+static long seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + 1;
 }
 
 /* Seconds until the kernel is asked again for a module that was not there. */
@@ -282,14 +309,12 @@ static int set_ulp(int fd)
  */
 static int fill_slot(int fd)
 {
-	/* When it was found missing, in seconds from 1 on; 0: never. */
+	/* When it was found missing; 0: never. */
 	static atomic_long missing;
 	long last = atomic_load(&missing);
-	struct timespec now;
 	int err, asked;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (last && now.tv_sec + 1 - last < ASK_AGAIN)
+	if (last && seconds() - last < ASK_AGAIN)
 		return ENOENT;
 	err = set_ulp(fd);
 	if (err != ENOENT)
@@ -301,7 +326,7 @@ static int fill_slot(int fd)
 	if (asked >= 0 || (errno != EPROTONOSUPPORT && errno != ESOCKTNOSUPPORT))
 		err = set_ulp(fd);
 	if (err == ENOENT)
-		atomic_store(&missing, now.tv_sec + 1);
+		atomic_store(&missing, seconds());
 	return err;
 }
 
@@ -310,6 +335,10 @@ static int fill_slot(int fd)
  *
  * A socket that is connected, connecting or listening is not asked to take our
  * protocol: the kernel refuses, but has ended its zero copy of io_uring's by then.
+ *
+ * Of all that has an Internet address only TCP has such a slot, so what takes our
+ * protocol is TCP, and need not be asked.  What does not may be anything: MPTCP and SMC
+ * answer for the TCP that they are made of.
  */
 static enum outcome attach(int fd, bool must)
 {
@@ -317,6 +346,8 @@ static enum outcome attach(int fd, bool must)
 	int err;
 
 	err = is_fresh(fd) ? fill_slot(fd) : EEXIST;
+	if (err && !is_tcp(fd))
+		return FOREIGN;
 	if (!err || (err == EEXIST && is_sdp(fd))) {
 		/* EISCONN: connecting already, and not for the first time */
 		if (must &&
@@ -372,12 +403,13 @@ static void say_note(const struct rules_note *note)
 static void say_problems(void)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
-	struct message m = self.problem;
 	const struct rules *rules = self.rules;
 	size_t i, errors = 0;
+	struct message m;
 
 	if (atomic_flag_test_and_set(&said))
 		return;
+	m = self.problem;
 	if (m.len)
 		log_send(RULES_LEVEL_ERROR, &m);
 	for (i = 0; rules && i < rules->nr_notes; i++) {
@@ -477,13 +509,15 @@ static bool prepare(int fd, enum rules_role role, const struct rules_end *end,
 	const struct rule *rule;
 	enum rules_use use;
 
-	if (!is_tcp(fd))
-		return true;
-	say_problems();
 	use = rules_decide(self.rules, self.require, role, self.program, end,
 			   &rule);
 	if (use != RULES_TCP)
 		out = attach(fd, use == RULES_SDP);
+	else if (!is_tcp(fd))
+		out = FOREIGN;
+	if (out == FOREIGN)
+		return true;
+	say_problems();
 	if (log_wants(RULES_LEVEL_USE) && out != ALREADY &&
 	    (out != UNTOUCHED || is_fresh(fd))) {
 		if (log_wants(RULES_LEVEL_HIT))
