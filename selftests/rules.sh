@@ -643,6 +643,23 @@ explained() { # WANT ARGUMENT...
 	shift
 	"$run" --explain "$@" >"$dir/out" 2>"$dir/err"
 	silent
+	answered "$want" "$@"
+}
+
+explained_unread() { # WANT FILE-AND-ERROR ARGUMENT...
+	local want=$1 error=$2
+
+	shift 2
+	SDP_CONFIG_FILE=${error%%: *} "$run" --explain "$@" >"$dir/out" 2>"$dir/err"
+	said "sdp_run: SDP_CONFIG_FILE=$error: going on without rules"
+	answered "$want" "$@"
+	[ "$want" = tcp ] || grep -qxF "  ${error%%: *}: not read: what sdp_run starts tries SDP" "$dir/out"
+}
+
+answered() { # WANT ARGUMENT...
+	local want=$1
+
+	shift
 	[ "$(sed -n 's/^answer: \([a-z]*\):.*/\1/p' "$dir/out")" = "$want" ] || {
 		cat "$dir/out"
 		why "--explain $*: expected $want"
@@ -699,6 +716,12 @@ explain() {
 	explained tcp ::ffff:127.0.0.1:80
 	SDP_PRELOAD=off explained tcp 10.9.0.2:80
 	SDP_PRELOAD=require explained sdp 10.9.0.2:91
+	# What cannot be read is as no rules, to the library too (unreadable_file).
+	explained_unread both "$dir/none: No such file or directory" 10.9.0.2:80
+	explained_unread both "$dir: not a regular file" 10.9.0.2:80 curl
+	explained_unread both "$conf/none: Not a directory" server '*:80'
+	explained_unread tcp "$dir/none: No such file or directory" 127.0.0.1:80
+	SDP_PRELOAD=require explained_unread sdp "$dir/none: No such file or directory" 10.9.0.2:80
 	# One answer for each address of a host.
 	[ "$("$run" --explain "${peer:-h1}:80" | sed -n 's/^answer: \([a-z]*\):.*/\1/p' | sort | xargs)" = "sdp tcp" ]
 	"$run" --require --explain 10.9.0.2:91 | grep -q "^answer: sdp"

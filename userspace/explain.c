@@ -24,6 +24,7 @@ struct question {
 	bool require;
 	const char *path;		/* of the rules */
 	const struct rules *rules;	/* or NULL */
+	const char *none;		/* why there are none */
 };
 
 static const char *const role_word[] = {
@@ -48,11 +49,12 @@ static void print_notes(const char *path, const struct rules *rules, FILE *to)
 	}
 }
 
-static int cannot_read(const char *path, const char *variable, int err)
+static int cannot_read(const char *path, const char *variable, int err,
+		       const char *so)
 {
-	fprintf(stderr, "sdp_run: %s%s%s: %s\n", variable ? variable : "",
+	fprintf(stderr, "sdp_run: %s%s%s: %s%s\n", variable ? variable : "",
 		variable ? "=" : "", path,
-		err == -EINVAL ? "not a regular file" : strerror(-err));
+		err == -EINVAL ? "not a regular file" : strerror(-err), so);
 	return EXIT_OWN;
 }
 
@@ -66,7 +68,7 @@ int check_config(const char *path)
 		path = rules_path(&variable);
 	err = rules_read(path, &rules);
 	if (err)
-		return cannot_read(path, variable, err);
+		return cannot_read(path, variable, err, "");
 	if (!rules_resolve(rules, NULL)) {
 		rules_free(rules);
 		return out_of_memory();
@@ -148,7 +150,7 @@ static void answer(const struct question *q, const struct rules_end *end)
 		use = rules_decide(NULL, q->require, q->role, "", end, &rule);
 		print_answer(q, use);
 		printf("  %s: %s: what sdp_run starts tries SDP\n", q->path,
-		       q->rules ? "no rules in it" : "no such file");
+		       q->rules ? "no rules in it" : q->none);
 		return;
 	}
 	use = rules_decide(q->rules, q->require, q->role,
@@ -281,8 +283,12 @@ int explain(char *const *args)
 	err = rules_read(q.path, &rules);
 	if (err == -ENOMEM)
 		return out_of_memory();
-	if (err && (variable || (err != -ENOENT && err != -ENOTDIR)))
-		return cannot_read(q.path, variable, err);
+	q.none = "no such file";
+	/* The library says so too, and does what it does without rules. */
+	if (err && (variable || (err != -ENOENT && err != -ENOTDIR))) {
+		cannot_read(q.path, variable, err, ": going on without rules");
+		q.none = "not read";
+	}
 	if (rules && !rules_resolve(rules, q.program)) {
 		rules_free(rules);
 		return out_of_memory();
