@@ -128,11 +128,17 @@ void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
 static int sdp_ulp_enter_slot(struct sock *sk)
 {
 	struct socket *sock = sk->sk_socket;
+	int err = -EOPNOTSUPP;
 
-	if (!sock || sock->state != SS_UNCONNECTED ||
-	    sock->ops != sdp_ulp_tcp(sk) || sk->sk_state != TCP_CLOSE)
-		return -EOPNOTSUPP;
-	return sdp_ulp_fill_slot(sk, sock, true);
+	if (!sock)
+		return err;
+	if (sock->state == SS_UNCONNECTED && sock->ops == sdp_ulp_tcp(sk) &&
+	    sk->sk_state == TCP_CLOSE)
+		err = sdp_ulp_fill_slot(sk, sock, true);
+	/* It stays TCP's, which has it: tcp_set_ulp() has cleared it. */
+	if (err)
+		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	return err;
 }
 
 /* tcp_cleanup_ulp(): the sock is being destroyed. */

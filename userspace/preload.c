@@ -259,22 +259,12 @@ static bool is_sdp(int fd)
 	       !strcmp(name, SDP_ULP_NAME);
 }
 
-/*
- * Whether @fd is neither connected nor connecting nor listening.  Who has no port is
- * none of these, and that is cheaper to ask than TCP's state.
- */
+/* Whether @fd is neither connected nor connecting nor listening. */
 static bool is_fresh(int fd)
 {
-	struct sockaddr_in name = { };	/* of an IPv6 one, as far as its port */
-	socklen_t len = sizeof(name);
 	struct tcp_info info;
+	socklen_t len = sizeof(info);
 
-	if (getsockname(fd, (struct sockaddr *)&name, &len) ||
-	    (name.sin_family != AF_INET && name.sin_family != AF_INET6))
-		return false;
-	if (!name.sin_port)
-		return true;
-	len = sizeof(info);
 	return !getsockopt(fd, SOL_TCP, TCP_INFO, &info, &len) &&
 	       info.tcpi_state == TCP_CLOSE;
 }
@@ -333,8 +323,8 @@ static int fill_slot(int fd)
 /*
  * @must: SDP or an error.
  *
- * A socket that is connected, connecting or listening is not asked to take our
- * protocol: the kernel refuses, but has ended its zero copy of io_uring's by then.
+ * A socket that is connected, connecting or listening is asked as well: the module
+ * refuses, and leaves it as it was.
  *
  * Of all that has an Internet address only TCP has such a slot, so what takes our
  * protocol is TCP, and need not be asked.  What does not may be anything: MPTCP and SMC
@@ -342,10 +332,9 @@ static int fill_slot(int fd)
  */
 static enum outcome attach(int fd, bool must)
 {
+	int err = fill_slot(fd);
 	int no = 0;
-	int err;
 
-	err = is_fresh(fd) ? fill_slot(fd) : EEXIST;
 	if (err && !is_tcp(fd))
 		return FOREIGN;
 	if (!err || (err == EEXIST && is_sdp(fd))) {
@@ -366,7 +355,7 @@ static enum outcome attach(int fd, bool must)
 		return UNTOUCHED;
 	case ENOENT:
 	case ENOPROTOOPT:	/* a kernel without TCP_ULP */
-		return MISSING;
+		return is_fresh(fd) ? MISSING : UNTOUCHED;
 	default:
 		return IMPOSSIBLE;
 	}
