@@ -148,7 +148,7 @@ def header(t, mid, payload, ext):
 
 LEFT = PIECE - INLINE           # of what is offered, to be told of
 ROOM = 66000                    # of who asks
-LONG = 60000                    # ms that nothing is asked back in
+LONG = 60000                    # ms that nothing is asked back in; no more may be set
 
 
 def spoken(t, n, **hello):
@@ -166,7 +166,7 @@ def spoken(t, n, **hello):
 
 def has_offered(t, n):
     """A SrcAvail of the kernel's is out; its MSeq is 2."""
-    t.sysctl('zcopy_wait', int(LONG * FACTOR))
+    t.sysctl('zcopy_wait', LONG)
     pairs = spoken(t, n, max_adverts=4)
     for _, s in pairs:
         t.remote.send_meanwhile(s, PIECE, 3)
@@ -177,7 +177,7 @@ def has_offered(t, n):
 
 def has_asked(t, n, wait=LONG):
     """A SinkAvail of the kernel's is out, and was written to."""
-    t.sysctl('zcopy_wait', int(wait * FACTOR))
+    t.sysctl('zcopy_wait', wait)
     pairs = spoken(t, n, max_adverts=4)
     for c, _ in pairs:
         pipelined(c)
@@ -193,7 +193,7 @@ def has_asked(t, n, wait=LONG):
 
 
 def has_asked_back(t, n):
-    pairs = has_asked(t, n, 100)
+    pairs = has_asked(t, n, int(100 * FACTOR))
     for c, _ in pairs:
         c.expect(sdp.SINK_AVAIL_CANCEL)
     return pairs
@@ -202,7 +202,7 @@ def has_asked_back(t, n):
 def may_be_asked(t, n):
     """The kernel is a source in pipelined mode.  What it said first counts as one
     payload message."""
-    t.sysctl('zcopy_wait', int(LONG * FACTOR))
+    t.sysctl('zcopy_wait', LONG)
     pairs = spoken(t, n, max_adverts=4)
     for c, s in pairs:
         reads_pipelined(t, c, s)
