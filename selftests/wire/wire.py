@@ -200,7 +200,9 @@ def end_before_rtu(t):
 def no_rtu(t, end=None, **hello):
     """A message has come, and no RTU until the CM has given up its REP: (connection, the
     kernel's socket).  @end: what the user does before that."""
-    c = t.peer.request(t.host, PORT, t.peer.hello(t.host, **hello), timeout=12, retries=5)
+    # A slow machine is to have its message out before that.
+    c = t.peer.request(t.host, PORT, t.peer.hello(t.host, **hello), retries=5,
+                       timeout=12 + int(FACTOR).bit_length() - 1)
     t.conns.append(c)
     c.answer()
     c.send_data(pattern(100))
