@@ -691,10 +691,15 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	/* Another thread shut it down, or dissolved it. */
 	if (ssk->mode == SDP_SK_IDLE && sock->state != SS_CONNECTING)
 		return sock_error(sk) ?: -ECONNABORTED;
+	/* Failed: TCP reports it, before another thread has the socket connect
+	 * anew, be it by TCP.
+	 */
+	if (sock->state == SS_CONNECTING && sk->sk_state == TCP_CLOSE)
+		return __inet_stream_connect(sock, uaddr, len, O_NONBLOCK, 0);
 	/* Fallen back at once: TCP's connect() would say EALREADY. */
-	if (ssk->mode == SDP_SK_DETACHED && !call->timeo && !sk->sk_err)
+	if (ssk->mode == SDP_SK_DETACHED && !call->timeo)
 		return err;
-	return -ENOIOCTLCMD;	/* fallen back: TCP waits; failed: it reports */
+	return -ENOIOCTLCMD;	/* fallen back: TCP waits */
 }
 
 int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,

@@ -162,6 +162,13 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 		return;
 	ib->resolved = false;
 	ib->ask_ms = 0;
+	/* The way of the first time may be blocked, or IPsec's, by now. */
+	err = ib->busy_ms ? sdp_ib_route_source(conn) : 0;
+	if (err) {
+		sdp_ib_refuse(ib, -err, sdp_ib_short_of(err) ?
+			      SDP_REASON_LIMIT : SDP_REASON_NO_ROUTE);
+		return;
+	}
 	ib->resolver = rdma_create_id(conn->net, sdp_ib_resolver_event, ib,
 				      RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(ib->resolver)) {

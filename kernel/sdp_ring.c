@@ -386,7 +386,7 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 
 	spin_lock_bh(&conn->rx.lock);
 	most = sdp_ring_max(conn, conn->rx.max_bytes);
-	/* The user wants less than there is: what comes back is not posted. */
+	/* The user wants less than there is: what he has read is not posted. */
 	if (conn->rx.mem > conn->rx.max_bytes) {
 		excess = DIV_ROUND_UP(conn->rx.mem - conn->rx.max_bytes,
 				      conn->rcv_size);
@@ -428,11 +428,13 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 		if (over)
 			want = clamp(spare, want, 0);
 		else if (READ_ONCE(conn->rx.shrink) ||
-			 READ_ONCE(conn->rx.flush) || excess)
+			 READ_ONCE(conn->rx.flush) || (excess && reading))
 			want = max(spare, want);
 		else
 			want = max(spare, 0);
 	}
+	if (want < 0)	/* and those are about to go */
+		here -= min_t(int, at_hand, -want);
 	sdp_ring_set_full(conn, here, want <= 0 && (conn->rx.nbufs >= most ||
 						    sdp_mem_is_short()));
 	spin_unlock_bh(&conn->rx.lock);

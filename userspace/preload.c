@@ -357,7 +357,7 @@ static enum outcome attach(int fd, bool must)
 	case ENOPROTOOPT:	/* a kernel without TCP_ULP */
 		return is_fresh(fd) ? MISSING : UNTOUCHED;
 	default:
-		return IMPOSSIBLE;
+		return is_fresh(fd) ? IMPOSSIBLE : UNTOUCHED;
 	}
 }
 
