@@ -43,10 +43,11 @@ static int sys_bind(int fd, const struct sockaddr *a, socklen_t n) { return bind
 static int sys_accept(int fd, struct sockaddr *a, socklen_t *n) { return accept(fd, a, n); }
 static int sys_connect(int fd, const struct sockaddr *a, socklen_t n) { return connect(fd, a, n); }
 
-#define SYSTEM_CALLS \
+#define SYSTEM_CALLS_BUT_CONNECT \
 	.socket = socket, .bind = sys_bind, .listen = listen, .accept = sys_accept, \
-	.connect = sys_connect, .setsockopt = setsockopt, .send = send, .recv = recv, \
-	.close = close
+	.setsockopt = setsockopt, .send = send, .recv = recv, .close = close
+
+#define SYSTEM_CALLS .connect = sys_connect, SYSTEM_CALLS_BUT_CONNECT
 
 static const struct calls tcp_calls = {
 	.name = "tcp", .family = AF_INET, SYSTEM_CALLS
@@ -66,9 +67,7 @@ static int fallback_connect_call(int fd, const struct sockaddr *a, socklen_t n)
 
 static const struct calls fallback_calls = {
 	.name = "fallback", .family = AF_INET,
-	.socket = socket, .bind = sys_bind, .listen = listen, .accept = sys_accept,
-	.connect = fallback_connect_call, .setsockopt = setsockopt, .send = send,
-	.recv = recv, .close = close,
+	.connect = fallback_connect_call, SYSTEM_CALLS_BUT_CONNECT
 };
 
 typedef int (*connect_fn)(int, const struct sockaddr *, socklen_t);
@@ -83,9 +82,7 @@ static int library_connect_call(int fd, const struct sockaddr *a, socklen_t n)
 
 static const struct calls library_calls = {
 	.name = "library", .family = AF_INET,
-	.socket = socket, .bind = sys_bind, .listen = listen, .accept = sys_accept,
-	.connect = library_connect_call, .setsockopt = setsockopt, .send = send,
-	.recv = recv, .close = close,
+	.connect = library_connect_call, SYSTEM_CALLS_BUT_CONNECT
 };
 
 /* Not preloaded, since the others are to have the system's connect(). */
