@@ -11,7 +11,7 @@
  *			a sender waits for credits with nothing under way, and
  *			would never hear of a peer whose going was lost; or
  *			the CM does not know the connection, and would not tell
- *	user timeout	what was sent makes no progress (TCP_USER_TIMEOUT)
+ *	user timeout	what was sent, or asked, makes no progress (TCP_USER_TIMEOUT)
  *	leases		memory lent beyond a call that the peer does not read
  *	shrinking	nothing was sent: the peer may have its memory back
  */
@@ -163,6 +163,18 @@ void sdp_clock_check(struct sdp_conn *conn)
 		}
 		next = min(next, due - now);
 	}
+	/* It is for the answer to a question as well, which is behind what was sent. */
+	if (conn->tx.user_timeout && conn->tx.keepalive) {
+		due = conn->tx.keepalive_at;
+		if (time_after(conn->tx.progress, due))
+			due = conn->tx.progress;
+		due += conn->tx.user_timeout;
+		if (time_after_eq(now, due)) {
+			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+			return;
+		}
+		next = min(next, due - now);
+	}
 	if (idle && !conn->tx.keepalive) {
 		due = READ_ONCE(conn->rx.heard) + idle;
 		if (time_before(now, due)) {
@@ -172,6 +184,9 @@ void sdp_clock_check(struct sdp_conn *conn)
 			next = min_t(unsigned long, next, idle);
 		} else {
 			conn->tx.ctl |= SDP_CTL_KEEPALIVE;
+			if (conn->tx.user_timeout)
+				next = min_t(unsigned long, next,
+					     conn->tx.user_timeout);
 		}
 	}
 	if (next != MAX_JIFFY_OFFSET)

@@ -10,7 +10,7 @@
  * @conn: the connection
  * @keep_idle: jiffies without a message until a keepalive is sent; 0: never
  * @user_timeout: jiffies that what was sent may remain under way or queued
- *	without any progress; 0: for ever
+ *	without any progress, and a keepalive without an answer; 0: for ever
  *
  * A keepalive that is not answered, or a user timeout, ends the connection by
  * ETIMEDOUT.

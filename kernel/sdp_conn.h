@@ -184,6 +184,7 @@ struct sdp_conn {
 		bool armed;		/* an event of sends will come */
 		bool timed_out;		/* no answer of the peer's device */
 		bool keepalive;		/* a keepalive is under way */
+		unsigned long keepalive_at;	/* jiffies when it was sent */
 		u32 keep_idle;		/* jiffies until one is due; 0: none */
 		u32 user_timeout;	/* jiffies without progress; 0: any */
 		unsigned long progress;	/* jiffies when there was some */

@@ -109,6 +109,7 @@ bool sdp_post_nothing(struct sdp_conn *conn)
 		return false;
 	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
 	conn->tx.keepalive = true;
+	conn->tx.keepalive_at = jiffies;
 	msg->op = SDP_OP_NOTHING;
 	msg->signalled = true;
 	sdp_post_op(conn, msg);

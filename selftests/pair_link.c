@@ -257,7 +257,7 @@ static void outage_long_tcp_server(void)
 
 /* ------------------------------------------------------ as soon as the user says */
 
-enum { SHORT_ACK = 100, USER_MS = 1000, DEAD_FOR = 10000 };
+enum { SHORT_ACK = 100, LONG_ACK = 2000, USER_MS = 1000, DEAD_FOR = 10000 };
 
 /*
  * Nothing that this host says arrives: who waits in recv() is told after @ms, and
@@ -342,6 +342,34 @@ static void keepalive_dead_client(void)
 }
 
 static void keepalive_dead_server(void)
+{
+	not_told_server();
+}
+
+/*
+ * And the time that the user has set is for the answer to that, too, where it is
+ * shorter than that of the device, or of TCP_KEEPCNT.
+ */
+PAIR_ON(user_timeout_while_idle, ON_SOME)
+
+static void user_timeout_while_idle_client(void)
+{
+	int c;
+
+	if (on_sdp())
+		sysctl("ack_timeout", LONG_ACK);
+	c = well_client();
+	OK(set_int(c, SOL_TCP, TCP_KEEPIDLE, 1));
+	OK(set_int(c, SOL_TCP, TCP_KEEPINTVL, 1));
+	OK(set_int(c, SOL_TCP, TCP_KEEPCNT, 100));
+	OK(set_int(c, SOL_TCP, TCP_USER_TIMEOUT, USER_MS));
+	OK(set_int(c, SOL_SOCKET, SO_KEEPALIVE, 1));
+	/* TCP asks after a second, and looks after another. */
+	told_of_dead_link(c, 1000 + USER_MS, 1000 + USER_MS + ktap_ms(1000), false);
+	meet("over");
+}
+
+static void user_timeout_while_idle_server(void)
 {
 	not_told_server();
 }

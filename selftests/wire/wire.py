@@ -597,6 +597,24 @@ def user_timeout(t, silent):
         c.expect_dreq()
 
 
+@case(accept=1)
+def user_timeout_of_a_keepalive(t):
+    """The time is for the answer to what an idle peer is asked as well."""
+    t.sysctl('ack_timeout', int(500 * FACTOR))      # the device's end comes later
+    c, s = t.up()
+    t.remote.option(s, socket.IPPROTO_TCP, 18, int(800 * FACTOR))
+    t.counted_by_case = {'aborts', 'resets'}
+    keep_alive(t, s)
+    until('it is asked, and answers', lambda: t.remote.counters()['keepalives'] >= 2)
+    c.port.silent = True
+    try:
+        took = lost(t, s)
+        print(f'# lost after {took:.1f} s')
+        assert 0.7 * FACTOR < took < 3 * FACTOR + 1, f'{took:.1f} s'
+    finally:
+        c.port.silent = False
+
+
 import hellos  # noqa: E402,F401  their cases come behind these
 import forged  # noqa: E402,F401
 import messages  # noqa: E402,F401
