@@ -307,6 +307,61 @@ TEST(connect_shutdown)
 		FAIL("connect: expected ECONNABORTED, got %s", ktap_errno(errno));
 }
 
+static pthread_barrier_t together;
+
+static void task_connect_together(struct task *t)
+{
+	pthread_barrier_wait(&together);
+	task_connect(t);
+}
+
+/*
+ * Of two threads in connect() one is told why it failed; the other, if it waited for
+ * the same attempt, that it is over, and if it came later, the same of one of its own.
+ * With SDP a must neither gets to the one who listens for TCP alone.
+ */
+TEST(connect_by_two_refused)
+{
+	enum { ROUNDS = 300, BOTH = 2 };
+	struct task t[BOTH];
+	int i, k, l, told[BOTH] = { };
+	union addr a;
+
+	if (on_sdp()) {
+		l = tcp_sock();
+		here(&a, 0);
+		OK(bind_to(l, &a));
+		OK(listen(l, 4));
+		OK(name_of(l, &a));
+		nonblock(l, true);
+	} else {
+		l = listener(&a, 4);
+		OK(close(l));
+	}
+	pthread_barrier_init(&together, NULL, BOTH);
+	for (i = 0; i < ROUNDS; i++) {
+		int c = sock();
+
+		if (on_sdp())
+			OK(set_int(c, SOL_SDP, SDP_FALLBACK, 0));
+		for (k = 0; k < BOTH; k++) {
+			t[k] = (struct task){ .run = task_connect_together, .fd = c,
+					      .addr = &a };
+			task_start(&t[k]);
+		}
+		for (k = 0; k < BOTH; k++) {
+			EQ(-1, task_join(&t[k]));
+			if (errno != ECONNREFUSED && errno != ECONNABORTED)
+				FAIL("connect: %s", ktap_errno(errno));
+			told[k] = errno == ECONNREFUSED;
+		}
+		CHECK(told[0] || told[1]);
+		if (on_sdp())
+			FAILS(EAGAIN, accept(l, NULL, NULL));
+		OK(close(c));
+	}
+}
+
 TEST(connect_wrong_address)
 {
 	bool v4 = variant->family == AF_INET;

@@ -5,7 +5,7 @@
 # nodes, and gets but some of them, keeps those, empty, until an index beside them is
 # used; soft-RoCE takes a table for empty only if it has no node, warns when the
 # device goes, and leaks them.  That is why lib/inject.c spares __rxe_add_to_pool().
-# No part of any check, since it takes two minutes and ends with a warning in the log:
+# It takes two minutes and ends with a warning in the log; make check-all asks for both:
 #
 #	scripts/vm --hosts 1 --kernel uml-debug --timeout 400 -- selftests/softroce_nodes.sh
 #
