@@ -634,6 +634,72 @@ TEST_LIMIT(registrations_go, BIT(DOOR2_V4), 60)
 	CHECK(ktap_now() - began > IDLE / 2);
 }
 
+/* The numbers of those that the module has; each one made gets the next. */
+static int registration_numbers_(int *least, int *most)
+{
+	FILE *f = popen("rdma resource show mr dev rxe0", "r");
+	char line[256], *at;
+	int n;
+
+	*least = 0;
+	*most = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		at = strstr(line, " mrn ");
+		if (!at || !strstr(line, "[af_sdp]"))
+			continue;
+		n = atoi(at + 5);
+		if (!*most || n < *least)
+			*least = n;
+		if (n > *most)
+			*most = n;
+	}
+	if (!f || pclose(f))
+		FAIL("rdma resource show mr: %s", ktap_errno(errno));
+	if (!*most)
+		FAIL("rdma resource shows no registration of ours");
+	return 0;
+}
+
+#define registration_numbers(least, most) CALL(registration_numbers_(least, most))
+
+/* Every piece is registered, but those that were made for the first serve all others, of
+ * this connection and of the next.
+ */
+TEST_LIMIT(registrations_again, BIT(DOOR2_V4), 60)
+{
+	enum { LEN = 128 << 10, SENDS = 100, CONNECTIONS = 3, AT_ONCE = 32 };
+	int first, last, least, most, i, j;
+	struct pair p;
+	char *buf;
+
+	buf = pattern(SENDS * LEN, 0);
+	must_go();
+	sysctl("zcopy_wait", 60000);
+	sysctl("zcopy_adapt", 0);
+	EQ(0, registrations());
+	for (i = 0; i < CONNECTIONS; i++) {
+		struct task t = { .run = task_drain };
+
+		pair_open(&p);
+		t.fd = p.s;
+		task_start(&t);
+		for (j = 0; j < SENDS; j++)
+			EQ(LEN, send(p.c, buf + j * LEN, LEN, 0));
+		if (!i)
+			registration_numbers(&first, &last);
+		OK(shutdown(p.c, SHUT_WR));
+		EQ(SENDS * LEN, task_join(&t));
+		close(p.c);
+		close(p.s);
+		close(p.l);
+	}
+	/* Or it would say nothing of registrations. */
+	EQ(CONNECTIONS * SENDS * LEN, counter("bytes_lent"));
+	registration_numbers(&least, &most);
+	IN_RANGE(0, AT_ONCE, last - first);
+	IN_RANGE(0, AT_ONCE, most - first);
+}
+
 int main(int argc, char **argv)
 {
 	int ret;
