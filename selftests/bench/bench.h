@@ -57,9 +57,15 @@ struct usage {
 	int64_t process, host;
 };
 
+/* Callers of SDP on this host who polled before they slept, and those who need not sleep. */
+struct polls {
+	uint64_t all, hits;
+};
+
 int64_t now(void);		/* ns */
 struct memory memory_now(void);
 struct usage usage_now(void);
+struct polls polls_now(void);
 double idle_seconds(void);	/* of all processors together */
 int64_t ran(void);		/* ns in which anything ran on the first of them */
 

@@ -139,6 +139,7 @@ struct job {
 	uint64_t count[NTRANSPORTS + 1];
 	double figure[NTRANSPORTS + 1][MAX_ROUNDS];	/* ns for each that is counted */
 	double cpu[NTRANSPORTS][USERS][MAX_ROUNDS];	/* the same, of streams */
+	struct polls polls;	/* ping-pong over SDP, all rounds */
 };
 
 static double measure(struct job *j, int t, void *c)
@@ -179,12 +180,27 @@ static struct usage usage_there(void *control)
 	return u;
 }
 
+static double measure_polls(struct job *j, int t, void *c)
+{
+	struct polls before = polls_now(), after;
+	double ns = measure(j, t, c);
+
+	after = polls_now();
+	j->polls.all += after.all - before.all;
+	j->polls.hits += after.hits - before.hits;
+	return ns;
+}
+
 /* With the processor's time; not where instructions count: asking costs some. */
 static void measure_round(struct job *j, int t, void *c, void *control, int round)
 {
 	struct usage here[2], there[2];
 	double each = 1.0 / j->count[t];
 
+	if (j->shape == PING && transports[t] == &over_sdp && !opt.insn) {
+		j->figure[t][round] = measure_polls(j, t, c);
+		return;
+	}
 	if (j->shape != STREAM || opt.insn) {
 		j->figure[t][round] = measure(j, t, c);
 		return;
@@ -331,6 +347,21 @@ static void report_cpu(const struct job *j, int t)
 	}
 }
 
+/* For how many it paid, on this host; all rounds together, as one may have had none. */
+static void report_polls(const struct job *j, int t)
+{
+	double each = (double)j->polls.all / (j->count[t] * opt.rounds);
+	double hits = j->polls.all ? 100.0 * j->polls.hits / j->polls.all : 0;
+
+	printf("  %-10s %10.2f polls a round trip, %.1f %% hit\n", transports[t]->name, each,
+	       hits);
+	if (!opt.tsv)
+		return;
+	printf("@\tpoll\t%u\t%s\tpolls a round trip\t%.4f\n", j->size, transports[t]->name, each);
+	if (j->polls.all)
+		printf("@\tpoll\t%u\t%s\t%% hit\t%.4f\n", j->size, transports[t]->name, hits);
+}
+
 static void report(struct job *j, const bool *chosen)
 {
 	double med[NTRANSPORTS + 1], verbs = 0, tcp = 0;
@@ -372,9 +403,14 @@ static void report(struct job *j, const bool *chosen)
 		putchar('\n');
 		print_tsv(shapes[j->shape].name, j->size, name, unit, shown);
 	}
-	for (i = 0; i < NTRANSPORTS && j->shape == STREAM && !opt.insn; i++)
-		if (!left_out(j, chosen, i))
+	for (i = 0; i < NTRANSPORTS && !opt.insn; i++) {
+		if (left_out(j, chosen, i))
+			continue;
+		if (j->shape == STREAM)
 			report_cpu(j, i);
+		if (j->shape == PING && transports[i] == &over_sdp)
+			report_polls(j, i);
+	}
 }
 
 static void run_jobs(struct job *jobs, int njobs, const bool *chosen, void **conns, void *control)

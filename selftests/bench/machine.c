@@ -125,6 +125,25 @@ struct usage usage_now(void)
 	return u;
 }
 
+struct polls polls_now(void)
+{
+	struct polls p = {};
+	unsigned long long n;
+	char line[256];
+	FILE *f = fopen("/proc/net/sdpstat", "r");
+
+	if (!f)
+		die("/proc/net/sdpstat: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "poll_hit %llu", &n) == 1)
+			p.hits = n;
+		else if (sscanf(line, "poll_miss %llu", &n) == 1)
+			p.all = p.hits + n;	/* it comes second */
+	}
+	fclose(f);
+	return p;
+}
+
 int64_t ran(void)
 {
 	unsigned long long ns = 0;

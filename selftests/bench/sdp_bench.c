@@ -21,7 +21,8 @@
  * greatest; in each round every transport has its turn, so that a busy moment of
  * the machine meets all.  For streams the processor's time is told too: of the
  * process and of all the host, at each end, since much of soft-RoCE's work is
- * done in nobody's name.
+ * done in nobody's name.  For ping-pong over SDP it is told how many polled before
+ * they slept, on the client's host, and how many of those need not sleep then.
  *
  * With --insn NS the clock of the guest counts instructions of NS nanoseconds
  * (qemu -icount): counts are fixed, so that a run repeats, and figures are
