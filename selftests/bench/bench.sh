@@ -99,6 +99,8 @@ traced() {
 	done > $tracing/set_ftrace_filter || { status=1; return 1; }
 	echo 8192 > $tracing/buffer_size_kb
 	echo 1 > $tracing/options/funcgraph-tail
+	# What others run while a function sleeps is not its own.
+	echo 0 > $tracing/options/sleep-time
 	echo function_graph > $tracing/current_tracer || { status=1; return 1; }
 	session --over sdp "$@" > /dev/null
 	sleep "$idle"
