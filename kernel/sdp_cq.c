@@ -4,9 +4,9 @@
  *
  * To make and to destroy one is a command to the device's firmware, or to
  * soft-RoCE an allocation of pages, and a connection needs two.  Unlike a queue
- * pair, whose number the peer's CM remembers for a time wait, a completion
- * queue is known to nobody outside: an empty one is as good as new.  So each
- * device keeps those that were given back, for a while.
+ * pair, whose number the peer's CM and what is under way know for a while, a
+ * completion queue is known to nobody outside: an empty one is as good as new.  So
+ * each device keeps those that were given back, for some seconds.
  *
  * The device knows the queue, not the connection.  Events go to whoever has the
  * queue now, under its lock, and to nobody after sdp_cq_put(): an event of the

@@ -4,8 +4,7 @@
  * next who wants one: completion queues, memory registrations.  So a pool grows
  * with use; and what nobody has wanted for SDP_POOL_IDLE_MS is destroyed.
  *
- * Queue pairs do not: the peer's CM keeps their number for its time wait, and
- * rejects a request that comes with it again as stale.
+ * Queue pairs do not: their number is known outside for a while; see sdp_qp.c.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
