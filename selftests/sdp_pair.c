@@ -611,10 +611,23 @@ static int *many_(int n)
 	return calloc(n, sizeof(int));
 }
 
+/*
+ * From @i on, so many have something to say at once: with SDP all, whose buffers are
+ * there.  TCP drops what its memory for all sockets (tcp_mem) does not hold, and the
+ * one that is to be read next may be among it, for ever: 10,000 of these are too many
+ * in 1 GiB.
+ */
+static int many_until(int i, int n)
+{
+	enum { TCP_AT_ONCE = 1000 };
+
+	return on_sdp() || n - i < TCP_AT_ONCE ? n : i + TCP_AT_ONCE;
+}
+
 static void many_idle_client(void)
 {
 	const char *env = getenv("SDP_MANY");
-	int n = env ? atoi(env) : 200, i, *c;
+	int n = env ? atoi(env) : 200, i, k, *c;
 	union addr a;
 
 	server_addr(&a);
@@ -622,15 +635,15 @@ static void many_idle_client(void)
 	tell_number(n);
 	for (i = 0; i < n; i++) {
 		c[i] = connect_client(&a);
-		must_be_sdp(c[i]);
+		EQ(4, send(c[i], &i, 4, 0));
 	}
 	meet("all are open");
-	for (i = 0; i < n; i++) {
-		EQ(4, send(c[i], &i, 4, 0));
-		send_pattern(c[i], 100, i, 0);
+	for (i = 0; i < n; i = k) {
+		for (k = i; k < many_until(i, n); k++)
+			send_pattern(c[k], 100, k, 0);
+		for (k = i; k < many_until(i, n); k++)
+			recv_pattern(c[k], 200, k, 0);
 	}
-	for (i = 0; i < n; i++)
-		recv_pattern(c[i], 200, i, 0);
 	for (i = 0; i < n; i++) {
 		struct sdp_info info;
 
@@ -645,18 +658,24 @@ static void many_idle_client(void)
 
 static void many_idle_server(void)
 {
-	int l = serve_port(128), n = hear_number(), i;
-	int *s = many_(n), *who = calloc(n, sizeof(int));
+	int l = serve_port(128), n = hear_number(), i, k;
+	int *s = many_(n);
 
-	for (i = 0; i < n; i++)
-		s[i] = accept_one(l);
-	meet("all are open");
 	for (i = 0; i < n; i++) {
-		EQ(4, recv(s[i], &who[i], 4, MSG_WAITALL));
-		recv_pattern(s[i], 100, who[i], 0);
+		int fd = accept_one(l), who;
+
+		EQ(4, recv(fd, &who, 4, MSG_WAITALL));
+		IN_RANGE(0, n - 1, who);
+		EQ(0, s[who]);
+		s[who] = fd;
 	}
-	for (i = 0; i < n; i++)
-		send_pattern(s[i], 200, who[i], 0);
+	meet("all are open");
+	for (i = 0; i < n; i = k) {
+		for (k = i; k < many_until(i, n); k++)
+			recv_pattern(s[k], 100, k, 0);
+		for (k = i; k < many_until(i, n); k++)
+			send_pattern(s[k], 200, k, 0);
+	}
 	for (i = 0; i < n; i++) {
 		expect_eof(s[i]);
 		close(s[i]);
