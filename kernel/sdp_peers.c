@@ -182,10 +182,15 @@ bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key)
 /* Silence may be an accident, and a lack of room a moment's: the first is held
  * against it for a short time only, each that follows for a longer one.
  */
+static bool sdp_peers_passes(u8 reason)
+{
+	return reason == SDP_REASON_TIMEOUT || reason == SDP_REASON_BUSY;
+}
+
 static unsigned int sdp_peers_how_long(const struct sdp_peer *peer, u8 reason,
 				       unsigned int most)
 {
-	if (reason != SDP_REASON_TIMEOUT && reason != SDP_REASON_BUSY)
+	if (!sdp_peers_passes(reason))
 		return most;
 	if (!peer || peer->reason != reason)
 		return DIV_ROUND_UP(most, SDP_PEERS_ONCE);
@@ -200,6 +205,12 @@ static void sdp_peers_lacks(struct sdp_net *sn, struct sdp_peers *peers,
 	unsigned int most = READ_ONCE(sn->cache_timeout);
 
 	lockdep_assert_held(&peers->lock);
+	/* Who asked before that was known has seen the same moment; it does not
+	 * follow.
+	 */
+	if (peer && peer->reason == reason && sdp_peers_passes(reason) &&
+	    sdp_peers_fresh(sn, peer))
+		return;
 	if (most)
 		sdp_peers_write(sn, peers, key, SDP_PEER_LACKS, reason,
 				sdp_peers_how_long(peer, reason, most));

@@ -353,3 +353,36 @@ TEST_ON(cache_busy, ON_DOOR3)
 	sysctl("connect_timeout", ktap_ms(10000));
 	CHECK(by_sdp(l, &a));
 }
+
+/* Nor for longer when many find it so at once: they have seen the same moment. */
+TEST_ON(cache_busy_at_once, ON_DOOR3)
+{
+	enum { N = 8 };
+	unsigned long long busy = counter("fallback_busy");
+	int l, c[N], i;
+	union addr a;
+
+	l = listener(&a, 1);
+	remember();
+	for (i = 0; i < 2; i++)
+		OK(connect_to(required(), &a));
+	/* A 64th is a second; what follows is held against it for four, 16 and 64. */
+	sysctl("cache_timeout", ktap_ms(64000));
+	sysctl("connect_timeout", ktap_ms(300));
+	for (i = 0; i < N; i++) {
+		c[i] = sock_flags(SOCK_NONBLOCK);
+		FAILS(EINPROGRESS, connect_to(c[i], &a));
+	}
+	EVENTUALLY(busy + N, counter("fallback_busy"));
+	for (i = 0; i < N; i++)
+		close(c[i]);
+	usleep(ktap_ms(1100) * 1000);
+	for (i = 0; i < 2; i++) {
+		await(l, POLLIN);
+		close(OK(accept(l, NULL, NULL)));
+	}
+	while (poll_one(l, POLLIN, 0))
+		close(OK(accept(l, NULL, NULL)));
+	sysctl("connect_timeout", ktap_ms(10000));
+	CHECK(by_sdp(l, &a));
+}
