@@ -179,14 +179,15 @@ bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key)
 	return mine;
 }
 
-/* Silence may be an accident, and a lack of room a moment's: the first is held
- * against it for a short time only, each that follows for a longer one.
- */
+/* Silence may be an accident, and a lack of room a moment's. */
 static bool sdp_peers_passes(u8 reason)
 {
 	return reason == SDP_REASON_TIMEOUT || reason == SDP_REASON_BUSY;
 }
 
+/* The first that passes is held against it for a short time only, each that
+ * follows for a longer one.
+ */
 static unsigned int sdp_peers_how_long(const struct sdp_peer *peer, u8 reason,
 				       unsigned int most)
 {
