@@ -625,6 +625,7 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 
 /* One connect() under way. */
 struct sdp_connect_call {
+	int flags;		/* O_NONBLOCK */
 	long timeo;		/* jiffies that it may sleep yet, */
 	int late;		/* and what is to be said when they are over */
 	bool left;		/* the socket was given to TCP before it connects */
@@ -661,10 +662,14 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		err = -EALREADY;
 		break;
 	default:
+		/* TCP knows the error, or has that of an attempt which is over; with
+		 * the lock held, lest another thread makes it an attempt of TCP's.
+		 */
 		if (sk->sk_state != TCP_CLOSE ||
 		    sock->state != SS_UNCONNECTED ||
 		    !sdp_connect_understands(sk, addr, len))
-			return -ENOIOCTLCMD;
+			return __inet_stream_connect(sock, uaddr, len,
+						     call->flags, 0);
 		if (sdp_connect_wants_tcp(sk) &&
 		    sdp_ulp_may_fall_back(sk, ssk)) {
 			sdp_connect_leave(sk, sock, ssk);
@@ -707,7 +712,7 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 {
 	struct sock *sk = sock->sk;
 	long whole = sock_sndtimeo(sk, flags & O_NONBLOCK);
-	struct sdp_connect_call call = { .timeo = whole };
+	struct sdp_connect_call call = { .flags = flags, .timeo = whole };
 	int err = -ENOIOCTLCMD;
 	struct sdp_sk *ssk;
 
