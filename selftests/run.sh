@@ -14,7 +14,8 @@
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
 # suite moves in each direction; SDP_VARIANTS: patterns of those of the socket suite
 # (tcp-v4, door1-v4, ...; default: all); SDP_PROGRAMS: those of selftests/programs/ that
-# the programs suite runs (default: all).
+# the programs suite runs (default: all); SDP_SEED: of the mutated messages (default: 1, and
+# the date for "full").
 
 cd "$(dirname "$(readlink -f "$0")")" || exit
 how=quick
@@ -47,10 +48,11 @@ fi
 
 if [ $how = full ]; then
 	stream_args="${SDP_STREAM_BYTES:-256m} 1 2"
-	mutations=20000
+	# Others each day; the log says which, and so does each that goes wrong.
+	mutations="20000 ${SDP_SEED:-$(date +%Y%m%d)}"
 else
 	stream_args="${SDP_STREAM_BYTES:-16m} 1"
-	mutations=500
+	mutations="500 ${SDP_SEED:-1}"
 fi
 variants=
 set -f
@@ -99,7 +101,7 @@ suite() { # NAME COMMAND...
 	passed=$((passed + p)) failed=$((failed + f))
 }
 
-# shellcheck disable=SC2086 # stream_args, variants
+# shellcheck disable=SC2086 # stream_args, variants, mutations
 for s in $suites; do
 	case $s in
 	socket)		suite socket "$bin/sdp_socket" $variants ;;

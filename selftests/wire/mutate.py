@@ -42,7 +42,7 @@ go by IPv4 and IPv6 in turn.  Every second one has a field to say at one of its 
 before anything else is wrong, so that of many none is left to chance: in the first two
 thirds of all messages, wherever they stand in the recordings, and in the last one of
 those that are said there, where they are right.  None is left out by 20,000 mutations,
-or the run fails.
+and few by one of IPv4 and IPv6, or the run fails.
 """
 import atexit
 import os
@@ -263,16 +263,20 @@ class Run:
 
     def tell_hits(self, full):
         for every, hit, where in zip(self.bounds, self.hit, ('', ', with SinkAvail')):
-            missed = [b for b in every if b not in hit]
-            print(f'# {len(hit)} of {len(every)} bounds of fields were said{where}')
+            by = [{b for v6, b in hit if v6 == i} for i in (0, 1)]
+            missed = [b for b in every if b not in by[0] | by[1]]
+            print(f'# {len(every) - len(missed)} of {len(every)} bounds of fields were said'
+                  f'{where}: {len(by[0])} by IPv4 and {len(by[1])} by IPv6')
             if not full:
                 continue
             for mid, at, size, which in missed:
                 print(f'# never said: {which} in the {size} bytes at {at} of '
                       f'{sdp.NAMES.get(mid, hex(mid))}')
+            # What an impatient reader is told is told if he gives up in time.
+            bad = missed or any(len(b) < 0.9 * len(every) for b in by)
             self.results += 1
-            self.failed += bool(missed)
-            print(f'{"not " if missed else ""}ok {self.results} - '
+            self.failed += bool(bad)
+            print(f'{"not " if bad else ""}ok {self.results} - '
                   f'mutate.every field at its bounds{where}')
 
     # ---- counting ----
@@ -453,7 +457,7 @@ def main():
 
     def record(active):
         for i, (what, say) in enumerate(recordings()):
-            talk = Talk(run, i, (active, say))
+            talk = Talk(run, 4 * i, (active, say))
             yield talk
             run.scripts.append(talk.said)
             run.recorded[False].append(talk.said)   # which grows yet
@@ -461,8 +465,8 @@ def main():
 
     def record_writes(active):
         for i, (what, impatient, items) in enumerate(writings()):
-            # By who reads it, and by IPv4 and IPv6 in turn, if he has time.
-            index = WRITES + 4 * i + (0 if impatient else 1 + i % 2)
+            # By who reads it: see is_impatient().
+            index = WRITES + 4 * i + (0 if impatient else 1)
             talk = Writing(run, index, (active, items))
             yield talk
             run.recorded[True].append(talk.said)

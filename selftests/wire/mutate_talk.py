@@ -26,8 +26,11 @@ class Talk:
         self.info = None        # SDP_INFO of the other side, if it took long
         self.aim = None         # at a bound: what is said before all else that is wrong
         self.port = 20000 + index % 40000
-        # By IPv4 and IPv6 in turn.
-        self.peer, self.host = run.peers[index & 1], HOST[index & 1]
+        # By IPv4 and IPv6 in turn; what else goes by the number goes by its last two bits.
+        self.by(index >> 2 & 1)
+
+    def by(self, v6):
+        self.v6, self.peer, self.host = v6, self.run.peers[v6], HOST[v6]
 
     def say(self, what):
         self.told.append(what)
@@ -188,12 +191,18 @@ class Talk:
         bounds = self.run.bounds[False]
         if not self.run.record and not self.index % 2:
             n = self.index // 2
-            self.aim = bounds[(n if self.index < READS else READS // 2 - n) % len(bounds)]
+            self.aim_at(bounds, n if self.index < READS else READS // 2 - n)
         return self.aim and self.aim[0]
+
+    def aim_at(self, bounds, n):
+        """They come round and round, each by IPv4 and IPv6 in turn."""
+        lap, at = divmod(n, len(bounds))
+        self.aim = bounds[at]
+        self.by(lap + at & 1)
 
     def hit(self, raw):
         mid, at, size, which = self.aim
-        self.run.hit[self.run.writes].add(self.aim)
+        self.run.hit[self.run.writes].add((self.v6, self.aim))
         self.aim = None
         self.say(f'{which} at {at} of {raw[:40].hex()}')
         return at_bound(raw, at, size, which)

@@ -196,8 +196,7 @@ class Writing(Talk):
         """Every second one has a field to say at one of its bounds, of a message that such
         a reader is told."""
         if not self.run.record and not self.index % 2:
-            every = self.run.written[is_impatient(self.port)]
-            self.aim = every[(self.index - WRITES) // 4 % len(every)]
+            self.aim_at(self.run.written[is_impatient(self.port)], (self.index - WRITES) // 4)
         return self.aim and self.aim[0]
 
     def is_aimed(self, raw, rest):
