@@ -2,85 +2,35 @@
 /*
  * io_uring's sends that promise not to copy: their results, their notifications,
  * and whether these tell the truth.  SDP does not copy; TCP copies on the way to
- * its own host.  The ring is used bare: no library.
+ * its own host.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/io_uring.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 
+#include "lib/uring.h"
 #include "lib/variant.h"
 
 enum { LEN = 300000 };
-
-struct ring {
-	int fd;
-	struct io_uring_params p;
-	struct io_uring_sqe *sqes;
-	char *at;
-};
-
-static unsigned int *word(const struct ring *r, __u32 off)
-{
-	return (unsigned int *)(r->at + off);
-}
-
-static int ring_open_(struct ring *r)
-{
-	size_t size;
-
-	memset(r, 0, sizeof(*r));
-	r->fd = OK(syscall(__NR_io_uring_setup, 8, &r->p));
-	CHECK(r->p.features & IORING_FEAT_SINGLE_MMAP);
-	size = r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe);
-	r->at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
-		     IORING_OFF_SQ_RING);
-	r->sqes = mmap(NULL, r->p.sq_entries * sizeof(*r->sqes), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQES);
-	CHECK(r->at != MAP_FAILED && (void *)r->sqes != MAP_FAILED);
-	return 0;
-}
-
-#define ring_open(r)	CALL(ring_open_(r))
 
 /* Submit one request. */
 static int ring_send_(struct ring *r, int fd, const void *buf, size_t len, int zc_flags,
 		      int sqe_flags)
 {
-	unsigned int *tail = word(r, r->p.sq_off.tail), mask = *word(r, r->p.sq_off.ring_mask);
-	unsigned int i = *tail & mask;
-
-	r->sqes[i] = (struct io_uring_sqe) {
+	struct io_uring_sqe sqe = {
 		.opcode = IORING_OP_SEND_ZC, .flags = sqe_flags, .ioprio = zc_flags, .fd = fd,
 		.addr = (uintptr_t)buf, .len = len, .msg_flags = MSG_WAITALL,
 	};
-	word(r, r->p.sq_off.array)[i] = i;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-	EQ(1, syscall(__NR_io_uring_enter, r->fd, 1, 0, 0, NULL, 0));
+
+	OK(ring_submit(r, &sqe));
 	return 0;
 }
 
 #define ring_send(...)	CALL(ring_send_(__VA_ARGS__))
-
-/* The next completion. */
-static int ring_next_(struct ring *r, struct io_uring_cqe *cqe)
-{
-	unsigned int *head = word(r, r->p.cq_off.head);
-	const struct io_uring_cqe *cqes = (void *)(r->at + r->p.cq_off.cqes);
-
-	while (*head == __atomic_load_n(word(r, r->p.cq_off.tail), __ATOMIC_ACQUIRE))
-		OK(syscall(__NR_io_uring_enter, r->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0));
-	*cqe = cqes[*head & *word(r, r->p.cq_off.ring_mask)];
-	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-	return 0;
-}
-
-#define ring_next(...)	CALL(ring_next_(__VA_ARGS__))
 
 /* Usage is reported from Linux 6.2 on. */
 static bool reports_usage(void)
