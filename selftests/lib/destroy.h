@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A listener that is ended from outside, as ss -K does. */
+#ifndef _SELFTESTS_DESTROY_H
+#define _SELFTESTS_DESTROY_H
+
+#include "variant.h"
+
+/* The one of the variant's family at @a; -1 with errno, EOPNOTSUPP: no kernel for that. */
+int destroy_listener(const union addr *a);
+
+/* Nobody gets in, and who was there to be accepted is gone. */
+int listener_is_over_(int l, int c, const union addr *a);
+#define listener_is_over(...)	CALL(listener_is_over_(__VA_ARGS__))
+
+#endif
