@@ -98,10 +98,16 @@ enum { SDP_IB_DREQ_MS = 5000 };
 
 static void sdp_ib_send_dreq(struct sdp_ib *ib)
 {
-	if (ib->cm_id && !ib_send_cm_dreq(ib->cm_id, NULL, 0)) {
+	int err = ib->cm_id ? ib_send_cm_dreq(ib->cm_id, NULL, 0) : -ENOMEM;
+
+	if (!err) {
 		ib->awaits_rtu = false;
 		ib->dreq_held = false;
 		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
+	} else if (err == -ENOMEM && !ib->abort_tried &&
+		   sdp_conn_tell_abort(ib->conn)) {
+		/* There is no DREQ, and will be none: the queue pair tells. */
+		ib->abort_tried = true;
 	} else if (ib->awaits_rtu) {
 		/* Until the RTU the CM takes none; nor is that waited for any
 		 * longer, and the timer asks again.
@@ -109,9 +115,6 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 		ib->awaits_rtu = false;
 		ib->dreq_held = true;
 		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
-	} else if (!ib->cm_id && !ib->abort_tried &&
-		   sdp_conn_tell_abort(ib->conn)) {
-		ib->abort_tried = true;
 	} else {
 		/* Not connected, theirs crossed, or it was sent before and the
 		 * time is over: there is nothing to wait for.

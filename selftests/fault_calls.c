@@ -672,6 +672,13 @@ static int call_close_listener(struct step *st)
 	return close(fd);
 }
 
+static int call_close_listener_heard(struct step *st)
+{
+	EQ(0, call_close_listener(st));
+	expect_reset(st->p.c);
+	return 0;
+}
+
 static void after_close_listener(struct step *st, int ret)
 {
 	EQ(0, ret);
@@ -684,8 +691,13 @@ TEST_LIMIT(close_listener_faults, ON_SDP, 120)
 		"close of a listener", before_close_listener,
 		call_close_listener, after_close_listener, { 0 },
 	};
+	static const struct op heard = {
+		"close of a listener", before_close_listener,
+		call_close_listener_heard, after_close_heard, { 0 },
+	};
 
 	fault_never(&op);
+	fault_sweep_wide(&heard, 4);
 }
 
 static int call_info(struct step *st)
