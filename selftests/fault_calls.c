@@ -704,16 +704,19 @@ static int call_info(struct step *st)
 {
 	struct sdp_info info;
 
-	return sdp_info(st->p.c, &info) < 0 ? -1 : 0;
+	if (sdp_info(st->p.c, &info) < 0)
+		return -1;
+	return get_int(st->p.c, SOL_SDP, SDP_FALLBACK) < 0 ? -1 : 0;
 }
 
 TEST_LIMIT(info_faults, ON_SDP, 60)
 {
 	static const struct op op = {
-		"SDP_INFO", fault_before_talk, call_info, fault_after_talk, { EFAULT },
+		"SDP_INFO, SDP_FALLBACK", fault_before_talk, call_info, fault_after_talk,
+		{ EFAULT },
 	};
 
-	fault_sweep(&op, 1);
+	fault_sweep(&op, 2);
 }
 
 static int call_dump(struct step *st)
