@@ -554,25 +554,6 @@ TEST_LIMIT(recvmmsg_faults, ~0u, 240)
 
 /* ----------------------------------------------------------------- the others */
 
-static int call_poll(struct step *st)
-{
-	struct pollfd fds[2] = {
-		{ .fd = st->p.c, .events = POLLIN | POLLOUT },
-		{ .fd = st->p.s, .events = POLLIN | POLLOUT },
-	};
-
-	return poll(fds, 2, 0);
-}
-
-TEST_LIMIT(poll_faults, ~0u, 60)
-{
-	static const struct op op = {
-		"poll", fault_before_said, call_poll, after_recv, { EFAULT },
-	};
-
-	fault_sweep(&op, 0);
-}
-
 static int call_shutdown(struct step *st)
 {
 	return shutdown(st->p.c, SHUT_WR);
