@@ -68,6 +68,8 @@ EXEMPT = {
         (1, "allocates only while the kernel's table grows and has a row too long"),
     'sdp_peers_write: rht_bucket_nested_insert':
         (1, 'of a table that the kernel had no memory to make larger in one piece'),
+    'sdp_connect: __inet_stream_connect':
+        (1, 'asked about an attempt that has failed: it tells the error, and connects nothing'),
     'sdp_ib_route_matches: ip6_dst_lookup_flow': (1, NOT_ROCE),
     'sdp_ib_route_matches: ip_route_output_flow': (1, NOT_ROCE),
     'sdp_ib_is_behind4: ip_route_output_flow': (1, OTHER_HOST),
