@@ -33,6 +33,15 @@
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
+/* Rejected for want of room; or the peer's CM has yet to end a connection of the queue
+ * pair's number, as of an attempt before this one, or of before we crashed, and does so.
+ */
+static bool sdp_ib_is_for_now(enum ib_cm_rej_reason reason)
+{
+	return reason == IB_CM_REJ_CONSUMER_DEFINED ||
+	       reason == IB_CM_REJ_STALE_CONN;
+}
+
 /* CM events; must not wait, see the top. */
 
 static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
@@ -58,7 +67,7 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 	case IB_CM_REJ_RECEIVED:
 		trace_sdp_cm(ib->conn->id, "REJ reason",
 			     event->param.rej_rcvd.reason);
-		if (event->param.rej_rcvd.reason == IB_CM_REJ_CONSUMER_DEFINED)
+		if (sdp_ib_is_for_now(event->param.rej_rcvd.reason))
 			sdp_ib_queue(ib, SDP_IB_BUSY);
 		else
 			sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);

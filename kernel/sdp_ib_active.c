@@ -377,7 +377,8 @@ void sdp_ib_rep(struct sdp_ib *ib)
 }
 
 /*
- * The peer rejected for now: its backlog is full, or its limits are reached.
+ * The peer rejected for now: its backlog is full, or its limits are reached, or it
+ * takes us for one who was there before.
  * TCP drops a SYN then, and the client repeats it until there is room or the
  * time is over; so does this, with the queue pair that it has.
  */

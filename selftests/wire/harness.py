@@ -27,7 +27,7 @@ STATES = ('CLOSED SYN_SENT SYN_RECV ESTABLISHED FIN_WAIT_1 FIN_WAIT_2 CLOSING CL
           'LAST_ACK TIME_WAIT_1 TIME_WAIT_2').split()
 
 # How errors show: a REJ's reasons, and what counters a broken connection moves.
-UNSUPPORTED, INVALID_SERVICE_ID, INVALID_GID, CONSUMER_DEFINED = 5, 8, 12, 28
+UNSUPPORTED, INVALID_SERVICE_ID, STALE_CONN, INVALID_GID, CONSUMER_DEFINED = 5, 8, 10, 12, 28
 BROKEN = {'proto_errors': 1, 'aborts': 1}
 
 # Not no_buffer: what a ring could do without it does not get where memory is scattered.

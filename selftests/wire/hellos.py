@@ -12,7 +12,7 @@ import peer as wire
 import roce
 import sdp_decode as sdp
 from harness import (CONSUMER_DEFINED, HOST, INVALID_GID, INVALID_SERVICE_ID, PEER_PORT, PORT,
-                     STATES, UNSUPPORTED, case, until)
+                     STALE_CONN, STATES, UNSUPPORTED, case, until)
 from roce import FACTOR, LIMIT
 from sockets import pattern
 
@@ -142,8 +142,8 @@ def listener_of_the_other_family(t):
 # ---- answers to the kernel's Hello ----
 
 # Not reason 4, time-out: ib_cm looks for its id elsewhere in that REJ.
-@case(('no queue pair', 1), ('invalid id', 6), ('service id', 8), ('stale', 10),
-      ('invalid GID', 12), ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
+@case(('no queue pair', 1), ('invalid id', 6), ('service id', 8), ('invalid GID', 12),
+      ('unknown reason', 999), ipv=(4, 6), connect_fail=1)
 def connect_rejected(t, reason):
     c, s = t.begin()
     c.reject(reason)
@@ -155,14 +155,15 @@ def asks_again(t):
     return t.remote.counters()['connect_again']
 
 
-@case(ipv=(4, 6), connect=1)
-def rejected_for_now(t):
-    """A full backlog is asked again, by the same queue pair, as TCP's is."""
+@case(('no room', CONSUMER_DEFINED), ('stale', STALE_CONN), ipv=(4, 6), connect=1)
+def rejected_for_now(t, reason):
+    """A full backlog is asked again, by the same queue pair, as TCP's is; and so is
+    one who takes it for that of a connection before, which he ends then."""
     before = asks_again(t)
     c, s = t.begin()
     qpn, hello = c.qp.peer_qpn, vars(c.hello)
     for _ in range(4):
-        c.reject(CONSUMER_DEFINED)
+        c.reject(reason)
         c = t.peer.accept()
         assert (c.qp.peer_qpn, vars(c.hello)) == (qpn, hello)
     t.conns.append(c)
