@@ -471,22 +471,33 @@ def ended_before_the_rtu(t, end):
 def taken_back(t):
     """The server has no room after all, and says so right behind its answer: who asked
     asks again, as one does who got no answer.  Unless he is so fast that he is
-    connected, and reset; he has another processor then."""
-    t.counted_by_case |= {'connect', 'resets'}
+    connected, and reset; he has another processor then.  In between his queue pair is
+    at work and cannot ask again: he is told, as of a backlog full for all his time."""
+    t.counted_by_case |= {'connect', 'connect_fail', 'resets'}
     processors = []
+
+    def failed():
+        return t.remote.counters()['connect_fail']
+
     for _ in range(20):
         c, s = t.begin()
+        before = failed()
         busy = threading.Thread(target=lambda: processors.append(t.remote.hog(200)))
         busy.start()
         time.sleep(0.05)
         c.reply()
         c.reject(CONSUMER_DEFINED, 1)
         busy.join()
-        c.port.wait('a REQ or RTU', lambda: c.port.has_mad(
-            lambda m: m.attr in (sdp.REQ, sdp.RTU)))
+        until('a REQ or RTU, or that connect() fails', lambda: c.port.has_mad(
+            lambda m: m.attr in (sdp.REQ, sdp.RTU)) or failed() > before)
         if c.port.has_mad(lambda m: m.attr == sdp.REQ):
             break
         t.conns.remove(c)
+        if failed() > before:
+            got = t.remote.connected(s)
+            assert got == errno.ETIMEDOUT, f'connect gave {got}'
+            t.close(s)
+            continue
         c.mad('RTU', sdp.RTU)
         assert t.remote.hung_up(s)      # or it would be aborted
         t.close(s)
