@@ -320,6 +320,25 @@ static void user_timeout_server(void)
 	not_told_server();
 }
 
+/* Who asks an idle peer after a second, and is told of his end by the device after some
+ * time, by TCP after some questions.
+ */
+static int asking_client_(int ack_timeout, int questions)
+{
+	int c;
+
+	if (on_sdp())
+		sysctl("ack_timeout", ack_timeout);
+	c = well_client();
+	OK(set_int(c, SOL_TCP, TCP_KEEPIDLE, 1));
+	OK(set_int(c, SOL_TCP, TCP_KEEPINTVL, 1));
+	OK(set_int(c, SOL_TCP, TCP_KEEPCNT, questions));
+	OK(set_int(c, SOL_SOCKET, SO_KEEPALIVE, 1));
+	return c;
+}
+
+#define asking_client(...) CALL(asking_client_(__VA_ARGS__))
+
 /*
  * An idle peer is asked after a second.  TCP asks as often as TCP_KEEPCNT says, at
  * intervals of TCP_KEEPINTVL; for SDP the device does, by ack_timeout and ack_retries.
@@ -328,15 +347,8 @@ PAIR_ON(keepalive_dead, ON_SOME)
 
 static void keepalive_dead_client(void)
 {
-	int c;
+	int c = asking_client(SHORT_ACK, 1);
 
-	if (on_sdp())
-		sysctl("ack_timeout", SHORT_ACK);
-	c = well_client();
-	OK(set_int(c, SOL_TCP, TCP_KEEPIDLE, 1));
-	OK(set_int(c, SOL_TCP, TCP_KEEPINTVL, 1));
-	OK(set_int(c, SOL_TCP, TCP_KEEPCNT, 1));
-	OK(set_int(c, SOL_SOCKET, SO_KEEPALIVE, 1));
 	told_of_dead_link(c, 1000, ktap_ms(4000), false);
 	meet("over");
 }
@@ -354,16 +366,9 @@ PAIR_ON(user_timeout_while_idle, ON_SOME)
 
 static void user_timeout_while_idle_client(void)
 {
-	int c;
+	int c = asking_client(LONG_ACK, 100);
 
-	if (on_sdp())
-		sysctl("ack_timeout", LONG_ACK);
-	c = well_client();
-	OK(set_int(c, SOL_TCP, TCP_KEEPIDLE, 1));
-	OK(set_int(c, SOL_TCP, TCP_KEEPINTVL, 1));
-	OK(set_int(c, SOL_TCP, TCP_KEEPCNT, 100));
 	OK(set_int(c, SOL_TCP, TCP_USER_TIMEOUT, USER_MS));
-	OK(set_int(c, SOL_SOCKET, SO_KEEPALIVE, 1));
 	/* TCP asks after a second, and looks after another. */
 	told_of_dead_link(c, 1000 + USER_MS, 1000 + USER_MS + ktap_ms(1000), false);
 	meet("over");
