@@ -19,6 +19,7 @@ struct step {
 	size_t len, done;
 	struct task task;
 	void *arg;
+	bool hit;	/* for after(): one has failed */
 };
 
 struct op {
@@ -36,6 +37,13 @@ struct op {
  */
 void fault_sweep(const struct op *op, int least);
 void fault_sweep_at(enum fault_aim at, const struct op *op, int least);
+/*
+ * The same of what the call leads to, in workers and interrupts too: the next chance of
+ * all to be given memory.  The call is to return when all of that is over.
+ */
+void fault_sweep_wide(const struct op *op, int least);
+/* The call asks for nothing, over SDP: if one day it does, it wants a sweep. */
+void fault_never(const struct op *op);
 
 /*
  * Instead of the next chance, by SDP_FAULT_SITES: each place where the module calls for

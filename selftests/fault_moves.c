@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The other ways to move bytes, and what only asks, with their first, second, third
- * ... allocation failing: files, pipes, vectors, the urgent byte, options.
+ * ... allocation failing: files, pipes, vectors, io_uring, the urgent byte, notices,
+ * options.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/errqueue.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -17,6 +20,7 @@
 #include <unistd.h>
 
 #include "fault.h"
+#include "lib/uring.h"
 
 enum { PIECES = 8 };
 
@@ -265,6 +269,133 @@ TEST_LIMIT(peek_faults, ~0u, 240)
 	fault_sweep(&op, 8);
 }
 
+/* ------------------------------------------------------------------ io_uring */
+
+/* The thread that submits is the one that is struck: it does all that does not wait. */
+static struct {
+	struct ring ring;
+	bool more;	/* a notification is to come */
+} uring;
+
+/* One request for what is not done yet.  What it gives is in its completion. */
+static int request(struct step *st, int opcode, int fd, const char *buf)
+{
+	struct io_uring_sqe sqe = {
+		.opcode = opcode, .fd = fd, .addr = (uintptr_t)(buf + st->done),
+		.len = st->len - st->done, .msg_flags = MSG_WAITALL | MSG_NOSIGNAL,
+	};
+	struct io_uring_cqe cqe;
+
+	uring.more = false;
+	if (ring_submit(&uring.ring, &sqe))
+		return -1;
+	ring_next(&uring.ring, &cqe);
+	uring.more = cqe.flags & IORING_CQE_F_MORE;
+	errno = cqe.res < 0 ? -cqe.res : 0;
+	return moved(st, cqe.res < 0 ? -1 : cqe.res);
+}
+
+static void before_uring_send(struct step *st)
+{
+	fault_before_heard(st, FAULT_SAID, 0);
+	ring_open(&uring.ring);
+}
+
+static int call_uring_send(struct step *st)
+{
+	return request(st, IORING_OP_SEND, st->p.c, fault_big);
+}
+
+static void after_uring_send(struct step *st, int ret)
+{
+	(void)ret;
+	move_all(st, call_uring_send);
+	ring_close(&uring.ring);
+}
+
+TEST_LIMIT(uring_send_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"io_uring, send", before_uring_send, call_uring_send, after_uring_send,
+		{ EFAULT, ENOMEM, EAGAIN },
+	};
+
+	fault_sweep(&op, 20);
+}
+
+static void before_uring_lease(struct step *st)
+{
+	fault_before_heard(st, FAULT_BIG / 4, 65536);
+	ring_open(&uring.ring);
+}
+
+static int call_uring_lease(struct step *st)
+{
+	return request(st, IORING_OP_SEND_ZC, st->p.c, fault_big);
+}
+
+/* Who was told that he would be told when his memory is free is told, once. */
+static void after_uring_lease(struct step *st, int ret)
+{
+	struct io_uring_cqe cqe;
+
+	for (;;) {
+		if (uring.more) {
+			ring_next(&uring.ring, &cqe);
+			CHECK(cqe.flags & IORING_CQE_F_NOTIF);
+			CHECK(!(cqe.flags & IORING_CQE_F_MORE));
+		} else if (!ret) {
+			FAIL("a send without a copy, and no notification");
+		}
+		if (st->done == st->len)
+			break;
+		ret = OK(call_uring_lease(st));
+	}
+	fault_has_heard(st);
+	ring_close(&uring.ring);
+}
+
+TEST_LIMIT(uring_lease_faults, ~0u, 600)
+{
+	static const struct op op = {
+		"io_uring, send 256 KiB, leased", before_uring_lease, call_uring_lease,
+		after_uring_lease, { EFAULT, ENOBUFS, ENOMEM, EAGAIN },
+	};
+
+	fault_sweep(&op, 8);
+}
+
+static void before_uring_recv(struct step *st)
+{
+	fault_before_said(st);
+	ring_open(&uring.ring);
+}
+
+static int call_uring_recv(struct step *st)
+{
+	return request(st, IORING_OP_RECV, st->p.s, fault_room);
+}
+
+/* No byte is lost by a request that could not write it. */
+static void after_uring_recv(struct step *st, int ret)
+{
+	(void)ret;
+	while (st->done < st->len)
+		OK(call_uring_recv(st));
+	ring_close(&uring.ring);
+	fault_has_said(st);
+}
+
+TEST_LIMIT(uring_recv_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"io_uring, recv", before_uring_recv, call_uring_recv, after_uring_recv,
+		{ EFAULT, ENOMEM, EAGAIN },
+	};
+
+	fault_sweep(&op, 10);
+}
+
 /* ----------------------------------------------------------- the urgent byte */
 
 static int call_urgent(struct step *st)
@@ -293,9 +424,124 @@ TEST_LIMIT(urgent_faults, ~0u, 240)
 	fault_sweep(&op, 2);
 }
 
+/* An urgent byte is there, and has not been read. */
+static void before_urgent_read(struct step *st)
+{
+	fault_before_talk(st);
+	OK(call_urgent(st));
+	await(st->p.s, POLLPRI);
+}
+
+static char urgent;
+
+static int read_urgent(struct step *st, int flags)
+{
+	urgent = 0;
+	return recv(st->p.s, &urgent, 1, MSG_OOB | flags) == 1 ? 0 : -1;
+}
+
+static int call_urgent_read(struct step *st)
+{
+	return read_urgent(st, 0);
+}
+
+/* It was had once, by a call too that could not write it; and so is the next. */
+static void after_urgent_read(struct step *st, int ret)
+{
+	EQ(ret ? 0 : '!', urgent);
+	FAILS(EINVAL, call_urgent_read(st));
+	after_urgent(st, -1);
+}
+
+static int call_urgent_peek(struct step *st)
+{
+	return read_urgent(st, MSG_PEEK);
+}
+
+/* Who only looks leaves it there. */
+static void after_urgent_peek(struct step *st, int ret)
+{
+	fault_again(st, ret, call_urgent_peek);
+	EQ('!', urgent);
+	after_urgent(st, 0);
+}
+
+TEST_LIMIT(urgent_read_faults, ~0u, 120)
+{
+	static const struct op op = {
+		"recv, urgent", before_urgent_read, call_urgent_read, after_urgent_read,
+		{ EFAULT },
+	};
+	static const struct op peek = {
+		"recv, urgent, peeking", before_urgent_read, call_urgent_peek,
+		after_urgent_peek, { EFAULT },
+	};
+
+	fault_sweep(&op, 1);
+	fault_sweep(&peek, 1);
+}
+
+/* ------------------------------------------------------ notices of MSG_ZEROCOPY */
+
+/* The peer has read what was lent: the memory is free, and its owner told. */
+static void before_notice(struct step *st)
+{
+	fault_before_heard(st, FAULT_BIG / 4, 65536);
+	OK(set_int(st->p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+	EQ(st->len, send(st->p.c, fault_big, st->len, MSG_NOSIGNAL | MSG_ZEROCOPY));
+	fault_has_heard(st);
+	await(st->p.c, POLLERR);
+}
+
+static union {
+	struct cmsghdr head;
+	char bytes[200];
+} notice;
+
+static int call_notice(struct step *st)
+{
+	struct msghdr msg = { .msg_control = &notice, .msg_controllen = sizeof(notice) };
+
+	memset(&notice, 0, sizeof(notice));
+	if (recvmsg(st->p.c, &msg, MSG_ERRQUEUE) < 0)
+		return -1;
+	st->done = msg.msg_controllen;
+	return 0;
+}
+
+/*
+ * It waits for the next call, after one that failed.  What could not be written to the
+ * caller's memory the kernel has told, and does not say so: TCP's neither.
+ */
+static void after_notice(struct step *st, int ret)
+{
+	const struct sock_extended_err *e = (void *)CMSG_DATA(&notice.head);
+
+	fault_again(st, ret, call_notice);
+	if (st->done || !st->hit) {
+		EQ(SO_EE_ORIGIN_ZEROCOPY, e->ee_origin);
+		EQ(0, e->ee_errno);
+		EQ(0, e->ee_info);
+		EQ(0, e->ee_data);
+	}
+	FAILS(EAGAIN, call_notice(st));
+	EQ(0, poll_one(st->p.c, POLLERR, 0));
+	fault_talk(st->p.c, st->p.s);
+}
+
+/* Nothing of it is the module's own: anywhere in it, as for TCP. */
+TEST_LIMIT(notice_faults, ~0u, 120)
+{
+	static const struct op op = {
+		"recvmsg, a notice", before_notice, call_notice, after_notice, { EFAULT },
+	};
+
+	fault_sweep_at(FAULT_ANYWHERE, &op, 2);
+}
+
 /* -------------------------------------------------------- what asks, and tells */
 
-/* Those that come to a protocol: what is at SOL_SOCKET the kernel does alone. */
+/* Those that come to a protocol: what is at SOL_SOCKET the kernel copies itself. */
 static const struct option {
 	const char *what;
 	int level, name;
@@ -305,7 +551,11 @@ static const struct option {
 	{ "TCP_CORK", SOL_TCP, TCP_CORK, 0, 1 },
 	{ "TCP_CORK, taken away", SOL_TCP, TCP_CORK, 1, 0 },
 	{ "TCP_USER_TIMEOUT", SOL_TCP, TCP_USER_TIMEOUT, 0, 60000 },
+	{ "TCP_KEEPIDLE", SOL_TCP, TCP_KEEPIDLE, 7200, 60 },
+	{ "TCP_INQ", SOL_TCP, TCP_INQ, 0, 1 },
+	{ "IP_TOS", SOL_IP, IP_TOS, 0, 0x20 },
 	{ "SDP_ZCOPY", SOL_SDP, SDP_ZCOPY, -1, 4096 },
+	{ "SDP_ZCOPY_THRESH", SOL_TCP, SDP_ZCOPY_THRESH, -1, 4096 },
 };
 
 static const struct option *option;
@@ -335,7 +585,7 @@ TEST_LIMIT(setsockopt_faults, ~0u, 120)
 	for (option = options; option < options + ARRAY_SIZE(options); option++) {
 		struct op op = { option->what, before_set, call_set, after_set, { EFAULT } };
 
-		if (on_sdp() || option->level != SOL_SDP)
+		if (on_sdp() || (option->level != SOL_SDP && option->name != SDP_ZCOPY_THRESH))
 			fault_sweep(&op, 1);
 	}
 }

@@ -75,6 +75,7 @@ static void step_end(struct step *st, const struct op *op, int ret, bool hit, in
 	if (ret < 0 && !allowed(op, errno))
 		FAIL("%s: fault %d: %s, which TCP does not say", op->name, n,
 		     ktap_errno(errno));
+	st->hit = hit;
 	op->after(st, ret);
 	close(st->fd);
 	close(st->p.c);
@@ -84,12 +85,17 @@ static void step_end(struct step *st, const struct op *op, int ret, bool hit, in
 		fault_still_works();
 }
 
-static void sweep_sites(const struct op *op)
+/* False if no places are given. */
+static bool sweep_sites(const struct op *op)
 {
 	struct step st;
 	int n, ret;
 	bool hit;
 
+	/* A page fault is no place of the call's to fail. */
+	OK(mlockall(MCL_CURRENT));
+	if (!fault_at_sites())
+		return false;
 	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
 		step_begin(&st, op);
 		fault_site_arm(n);
@@ -98,21 +104,17 @@ static void sweep_sites(const struct op *op)
 		hit = fault_site_disarm(n);
 		step_end(&st, op, ret, hit, n + 1);
 	}
+	return true;
 }
 
-void fault_sweep_at(enum fault_aim at, const struct op *op, int least)
+/* Each step with the next chance taken; how many there were. */
+static int sweep(enum fault_aim at, const struct op *op)
 {
 	int n, failed = 0;
 	struct step st;
 	bool hit = true;
 	int ret;
 
-	/* A page fault is no place of the call's to fail. */
-	OK(mlockall(MCL_CURRENT));
-	if (fault_at_sites()) {
-		sweep_sites(op);
-		return;
-	}
 	fault_aim(at);
 	fault_begin();
 	for (n = 1; n < MOST && hit; n++) {
@@ -128,14 +130,73 @@ void fault_sweep_at(enum fault_aim at, const struct op *op, int least)
 	ktap_note("%s: %d faults, %d calls failed", op->name, n - 1, failed);
 	if (hit)
 		FAIL("%s: no end of faults", op->name);
-	if (n - 1 < least)
-		FAIL("%s: expected at least %d places to fail, found %d",
-		     op->name, least, n - 1);
+	return n - 1;
+}
+
+static void expect_faults(const struct op *op, int least, int n)
+{
+	if (n < least)
+		FAIL("%s: expected at least %d places to fail, found %d", op->name, least, n);
+}
+
+void fault_sweep_at(enum fault_aim at, const struct op *op, int least)
+{
+	if (!sweep_sites(op))
+		expect_faults(op, least, sweep(at, op));
 }
 
 void fault_sweep(const struct op *op, int least)
 {
 	fault_sweep_at(on_sdp() ? FAULT_IN_MODULE : FAULT_ANYWHERE, op, on_sdp() ? least : 0);
+}
+
+/* Until the fault that nobody has met has struck somebody who does not mind. */
+static void use_up(const char *kind)
+{
+	while (!fault_struck_yet(kind))
+		close(door_socket(variant->door, variant->family, 0));
+}
+
+void fault_sweep_wide(const struct op *op, int least)
+{
+	int k, ret, err, struck = 0, failed = 0, missed = 0;
+	struct step st;
+	bool hit;
+
+	if (sweep_sites(op))
+		return;
+	fault_aim(FAULT_IN_MODULE);
+	/* How many there are is not always the same. */
+	for (k = 1; missed < 3 && k < MOST; k++) {
+		step_begin(&st, op);
+		fault_strike_once("failslab", k);
+		errno = 0;
+		ret = op->call(&st);
+		err = errno;
+		hit = fault_struck_yet("failslab");
+		if (!hit)
+			use_up("failslab");
+		fault_quiet();
+		struck += hit;
+		missed = hit ? 0 : missed + 1;
+		failed += ret < 0;
+		errno = err;
+		step_end(&st, op, ret, hit, k);
+	}
+	ktap_note("%s, and what comes of it: %d faults, %d calls failed", op->name, struck,
+		  failed);
+	expect_faults(op, least, struck);
+}
+
+void fault_never(const struct op *op)
+{
+	int n;
+
+	if (sweep_sites(op))
+		return;
+	n = sweep(on_sdp() ? FAULT_IN_MODULE : FAULT_ANYWHERE, op);
+	if (on_sdp() && n)
+		FAIL("%s: expected no place to fail, found %d", op->name, n);
 }
 
 void fault_nothing(struct step *st)

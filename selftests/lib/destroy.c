@@ -62,10 +62,10 @@ int listener_is_over_(int l, int c, const union addr *a)
 	FAILS(ECONNREFUSED, connect_to(other, a));
 	close(other);
 	CHECK(await(l, POLLIN) & (POLLERR | POLLHUP));
-	if (!on_sdp())
+	if (!on_sdp() && c >= 0)
 		expect_reset(c);
 	FAILS(EINVAL, accept(l, NULL, NULL));
-	if (on_sdp())
+	if (on_sdp() && c >= 0)
 		expect_reset(c);
 	return 0;
 }

@@ -8,7 +8,7 @@
 /* The one of the variant's family at @a; -1 with errno, EOPNOTSUPP: no kernel for that. */
 int destroy_listener(const union addr *a);
 
-/* Nobody gets in, and who was there to be accepted is gone. */
+/* Nobody gets in, and @c, who was there to be accepted, is gone (-1: not looked at). */
 int listener_is_over_(int l, int c, const union addr *a);
 #define listener_is_over(...)	CALL(listener_is_over_(__VA_ARGS__))
 

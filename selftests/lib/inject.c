@@ -226,9 +226,12 @@ void fault_strike_once(const char *kind, int k)
 	if (pread(fd, &counted, sizeof(counted), 0) < 0)
 		FAIL("%s: %s", path, ktap_errno(errno));
 	counted += k;
+	snprintf(interval, sizeof(interval), "%d", counted);
+	/* With an interval of 1 the kernel does not count. */
+	if (counted == 1)
+		counted = 0;
 	EQ(sizeof(counted), pwrite(fd, &counted, sizeof(counted), 0));
 	close(fd);
-	snprintf(interval, sizeof(interval), "%d", counted);
 	fault_strike(kind, interval, "100", "1");
 }
 
