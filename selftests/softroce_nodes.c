@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue pair for which the table of a soft device must grow: for softroce_nodes.sh.
+ * Queue pairs for which the tables of a soft device must grow: for softroce_nodes.sh.
  *
- * softroce_nodes DEVICE COMMAND: makes and destroys queue pairs until the next one
- * has the first number for which the table, an xarray, has to be a level higher, runs
- * COMMAND, makes that one, and destroys it.
+ * softroce_nodes DEVICE COMMAND...: makes and destroys queue pairs until the next one
+ * has the first number for which a table, an xarray, has to be a level higher.  Then
+ * for each COMMAND: runs it, makes one queue pair, and destroys it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +20,10 @@ int main(int argc, char **argv)
 	struct ibv_cq *cq;
 	struct ibv_pd *pd;
 	unsigned int n;
+	int i;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: softroce_nodes DEVICE COMMAND\n");
+	if (argc < 3) {
+		fprintf(stderr, "usage: softroce_nodes DEVICE COMMAND...\n");
 		return 2;
 	}
 	ctx = verbs_opened(argv[1]);
@@ -37,10 +38,14 @@ int main(int argc, char **argv)
 		n = qp->qp_num;
 		ibv_destroy_qp(qp);
 	} while (n != HIGHER - 1);
-	verbs_must(!system(argv[2]), argv[2]);
-	qp = verbs_made(pd, cq);	/* of a lower number, as there is none beside */
-	printf("after number %u: %u\n", n, qp->qp_num);
-	ibv_destroy_qp(qp);
+	for (i = 2; i < argc; i++) {
+		verbs_must(!system(argv[i]), argv[i]);
+		qp = verbs_made(pd, cq);
+		/* Of a lower number, if the device had no place beside. */
+		printf("after number %u, and %s: %u\n", n, argv[i], qp->qp_num);
+		n = qp->qp_num;
+		ibv_destroy_qp(qp);
+	}
 	ibv_destroy_qp(kept);
 	return 0;
 }

@@ -1,26 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A defect of soft-RoCE, without our module: what is left of a table that found no
-# memory.  Its tables of objects are xarrays.  An xarray that has to grow by several
-# nodes, and gets but some of them, keeps those, empty, until an index beside them is
-# used; soft-RoCE takes a table for empty only if it has no node, warns when the
-# device goes, and leaks them.  That is why lib/inject.c spares __rxe_add_to_pool().
-# It takes two minutes and ends with a warning in the log; make check-all asks for both:
+# Two defects without our module, one of soft-RoCE and one of the RDMA core: what is
+# left of a table that found no memory.  Their tables of objects are xarrays.  An
+# xarray that has to grow by several nodes, and gets but some of them, keeps those,
+# empty, until an index beside them is used; both take a table for empty only if it has
+# no node, warn when the device goes, and leak them.  That is why the fault cases spare
+# __rxe_add_to_pool(), and register something before a device goes (life_of_device()).
+# It takes some minutes and ends with two warnings in the log; make check-all asks for
+# them:
 #
-#	scripts/vm --hosts 1 --kernel uml-debug --timeout 400 -- selftests/softroce_nodes.sh
+#	scripts/vm --hosts 1 --kernel uml-debug --timeout 900 -- selftests/softroce_nodes.sh
 #
-# Ends with 0 when the warning has come, and the rig with 99 for it.
+# Ends with 0 when the warnings have come, and the rig with 99 for them.
 cd "$(dirname "$(readlink -f "$0")")" || exit
 bin=${SDP_SELFTESTS:-../build/selftests}
 failslab=/sys/kernel/debug/failslab
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 
-if [ "${1:-}" = strike ]; then
+# strike FUNCTION NODES: it gets so many nodes, and not the leaf, nor when that is tried
+# a second time.
+strike() {
+	local range node name value
 	# Where the function begins, and where the next one does.
-	range=$(sort /proc/kallsyms | awk '$3 == "__rxe_add_to_pool" { from = $1 }
+	range=$(sort /proc/kallsyms | awk -v name="$1" '$3 == name { from = $1 }
 		from && $1 > from { print "0x" from, "0x" $1; exit }')
-	# Three nodes are made, two for the height and one beside them.  The leaf is
-	# not, nor when it is tried a second time.
+	[ "$(cat $failslab/probability)" = 0 ] || [ "$(cat $failslab/times)" = 0 ] ||
+		{ echo "the faults before were not met"; exit 2; }
+	[ -n "$range" ] || { echo "no $1() in /proc/kallsyms"; exit 2; }
 	node=$(cat /sys/kernel/slab/radix_tree_node/slab_size)
 	while read -r name value; do
 		echo "$value" >$failslab/"$name" || exit
@@ -31,19 +37,27 @@ if [ "${1:-}" = strike ]; then
 		require-start ${range% *}
 		require-end ${range#* }
 		interval 1
-		space $((3 * node + node / 2))
+		space $(($2 * node + node / 2))
 		times 2
 		probability 100
 	END
+}
+
+if [ "${1:-}" = strike ]; then
+	strike "$2" "$3"
 	exit
 fi
-
 [ -w $failslab/times ] || { echo "this kernel cannot inject faults: use uml-debug"; exit 2; }
 rmmod af_sdp || exit
 netdev=$(rdma link show rxe0/1 | sed 's/.* netdev \([^ ]*\).*/\1/')
-"$bin/softroce_nodes" rxe0 "$PWD/softroce_nodes.sh strike" || exit
+# A table of low numbers alone grows by two nodes for the height and one beside them;
+# the core's is as high as the number of the special queue pair asks from the beginning.
+# What the device has no place for gets a lower number in the end: so that comes last.
+"$bin/softroce_nodes" rxe0 "$PWD/softroce_nodes.sh strike rdma_restrack_add 1" \
+	"$PWD/softroce_nodes.sh strike __rxe_add_to_pool 3" || exit
 echo 0 >$failslab/probability
-echo "faults left: $(cat $failslab/times)"
 rdma link del rxe0
 rdma link add rxe0 type rxe netdev "$netdev"
-dmesg | grep -A 25 'WARNING: .*rxe_pool_cleanup'
+for f in rdma_restrack_clean rxe_pool_cleanup; do
+	dmesg | grep -A 25 "WARNING: .*$f" || { echo "no warning of $f()"; exit 1; }
+done
