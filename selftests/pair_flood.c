@@ -96,11 +96,7 @@ static long long legitimate_(const union addr *a, bool *sdp)
 
 #define legitimate(...) CALL(legitimate_(__VA_ARGS__))
 
-/*
- * They come at their times, whatever becomes of those before; one after another where
- * none may fall back: of many at once one was told ECONNREFUSED, on uml-debug, which
- * is not understood yet.
- */
+/* They come at their times, whatever becomes of those before. */
 struct client {
 	pthread_t thread;
 	const union addr *a;
@@ -142,13 +138,10 @@ static void flooded_client(void)
 	for (i = 0; i < CLIENTS; i++) {
 		client[i].a = &a;
 		EQ(0, pthread_create(&client[i].thread, NULL, ask, &client[i]));
-		if (variant->door != DOOR3)
-			pthread_join(client[i].thread, NULL);
 		sleep_ms(ktap_ms(SECONDS * 1000) / CLIENTS);
 	}
 	for (i = 0; i < CLIENTS; i++) {
-		if (variant->door == DOOR3)
-			pthread_join(client[i].thread, NULL);
+		pthread_join(client[i].thread, NULL);
 		by_sdp += client[i].sdp;
 		at_once += client[i].took < ktap_ms(AT_ONCE);
 		if (client[i].took > most)
