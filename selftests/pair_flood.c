@@ -78,11 +78,14 @@ static long long legitimate_(const union addr *a, bool *sdp)
 {
 	struct pollfd p = { .fd = sock_flags(SOCK_NONBLOCK), .events = POLLOUT };
 	long long start = ktap_now();
+	int err;
 
 	FAILS(EINPROGRESS, connect_to(p.fd, a));
 	if (poll(&p, 1, ktap_ms(PATIENCE)) != 1)
 		FAIL("not connected after %d ms", ktap_ms(PATIENCE));
-	EQ(0, get_int(p.fd, SOL_SOCKET, SO_ERROR));
+	err = get_int(p.fd, SOL_SOCKET, SO_ERROR);
+	if (err)
+		FAIL("%s after %lld ms", ktap_errno(err), ktap_now() - start);
 	nonblock(p.fd, false);
 	*sdp = transport(p.fd) == SDP_TRANSPORT_IB;
 	if (on_sdp() && !*sdp)
@@ -129,6 +132,7 @@ static void flooded_client(void)
 	if (on_sdp()) {
 		/* As users have it. */
 		sysctl("connect_timeout", ktap_ms(200));
+		sysctl("require_timeout", ktap_ms(20000));
 		sysctl("cache_timeout", known);
 	}
 	pid = OK(fork());
