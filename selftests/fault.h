@@ -78,6 +78,8 @@ void fault_nothing(struct step *st);
 int fault_listen_at_(int l, union addr *a, int port);
 #define fault_listen_at(...) CALL(fault_listen_at_(__VA_ARGS__))
 
+/* One that waits to be accepted. */
+void fault_before_accept(struct step *st);
 /* A connection. */
 void fault_before_talk(struct step *st);
 /* FAULT_SAID bytes of fault_big on their way to p.s, copied. */

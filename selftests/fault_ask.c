@@ -184,13 +184,6 @@ TEST_LIMIT(connect_later_wide, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 40
 
 /* ----------------------------------------------- a listener ended from outside */
 
-static void before_destroy(struct step *st)
-{
-	pair_start(&st->p);
-	OK(connect_to(st->p.c, &st->p.addr));
-	await(st->p.l, POLLIN);
-}
-
 static int call_destroy(struct step *st)
 {
 	return destroy_listener(&st->p.addr);
@@ -217,7 +210,7 @@ static void after_destroy(struct step *st, int ret)
 TEST_LIMIT(destroy_faults, ~0u, 120)
 {
 	static const struct op op = {
-		"SOCK_DESTROY", before_destroy, call_destroy, after_destroy,
+		"SOCK_DESTROY", fault_before_accept, call_destroy, after_destroy,
 		{ ENOMEM, ENOBUFS, ENFILE, EFAULT },
 	};
 
@@ -227,7 +220,7 @@ TEST_LIMIT(destroy_faults, ~0u, 120)
 /* The listener is over, and the program has not looked at it yet. */
 static void before_destroyed(struct step *st)
 {
-	before_destroy(st);
+	fault_before_accept(st);
 	OK(destroy_listener(&st->p.addr));
 }
 

@@ -164,13 +164,6 @@ TEST_LIMIT(connect_faults, ~0u, 240)
 	fault_sweep(&op, 3);
 }
 
-static void before_accept(struct step *st)
-{
-	pair_start(&st->p);
-	OK(connect_to(st->p.c, &st->p.addr));
-	await(st->p.l, POLLIN);
-}
-
 static int call_accept(struct step *st)
 {
 	st->p.s = accept(st->p.l, NULL, NULL);
@@ -191,7 +184,7 @@ static void after_accept(struct step *st, int ret)
 TEST_LIMIT(accept_faults, ~0u, 240)
 {
 	static const struct op op = {
-		"accept", before_accept, call_accept, after_accept,
+		"accept", fault_before_accept, call_accept, after_accept,
 		{ ENFILE, ENOMEM, ENOBUFS },
 	};
 
@@ -642,7 +635,7 @@ TEST_LIMIT(close_faults, ON_SDP, 120)
 
 static void before_close_listener(struct step *st)
 {
-	before_accept(st);
+	fault_before_accept(st);
 }
 
 static int call_close_listener(struct step *st)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What several of the fault cases have before their calls, and after. */
+#include <poll.h>
 #include <string.h>
 
 #include "fault.h"
@@ -11,6 +12,13 @@ int fault_listen_at_(int l, union addr *a, int port)
 	OK(bind_to(l, a));
 	OK(listen(l, 8));
 	return l;
+}
+
+void fault_before_accept(struct step *st)
+{
+	pair_start(&st->p);
+	OK(connect_to(st->p.c, &st->p.addr));
+	await(st->p.l, POLLIN);
 }
 
 void fault_before_talk(struct step *st)
