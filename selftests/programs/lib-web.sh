@@ -48,26 +48,37 @@ nginx_files() {
 	chmod 644 "$SDP_SHARE"/{1k,1M,file}
 }
 
-# wrk_load NAME SECONDS CONNECTIONS OPTION...: each body is compared
+# wrk_load NAME SECONDS CONNECTIONS OPTION...: each body is compared.  A slow machine
+# is asked again, for longer, until there are more answers than connections.
 wrk_load() {
-	wrk_start "$@"
-	wrk_end
+	local name=$1 s=$2 answers=0 end=$((SECONDS + 60 * factor))
+
+	shift 2
+	while
+		wrk_start "$name" "$s" "$@"
+		wrk_end
+		answers=$((answers + wrk_good))
+		[ $answers -le "$1" ]
+	do
+		[ $SECONDS -lt $end ] || why "only $answers answers"
+		s=$((2 * s))
+	done
 }
 
 wrk_start() {
 	local name=$1 s=$2 c=$3
 
 	shift 3
-	wrk_name=$name wrk_s=$s wrk_c=$c
+	wrk_name=$name wrk_s=$s
 	# shellcheck disable=SC2086
 	$use env WANT="$SDP_SHARE/$name" wrk -t 2 -c "$c" -d "$s" --timeout 20s \
 		-s "$selftests/programs/wrk.lua" "$@" "http://h2:8080/$name" >"$dir/wrk" 2>&1 &
 	wrk=$!
 }
 
-# wrk_end [now]
+# wrk_end [now]: wrk_good says how many answers there were
 wrk_end() {
-	local good bad size end=$((SECONDS + wrk_s + 60 * factor))
+	local bad size end=$((SECONDS + wrk_s + 60 * factor))
 
 	if [ -n "${1:-}" ]; then
 		kill -0 "$wrk" || why "the load ended by itself"
@@ -79,11 +90,10 @@ wrk_end() {
 	done
 	wait "$wrk" || { cat "$dir/wrk"; why "wrk failed"; }
 	size=$(stat -c %s "$SDP_SHARE/$wrk_name")
-	good=$(sed -n 's/^bodies right: //p' "$dir/wrk")
+	wrk_good=$(sed -n 's/^bodies right: //p' "$dir/wrk")
 	bad=$(sed -n 's/^bodies wrong: //p' "$dir/wrk")
-	echo "# wrk $wrk_name: $good right, $bad wrong, $(grep 'Socket errors' "$dir/wrk" || echo no errors)"
+	echo "# wrk $wrk_name: $wrk_good right, $bad wrong, $(grep 'Socket errors' "$dir/wrk" || echo no errors)"
 	! grep -q 'Socket errors\|Non-2xx' "$dir/wrk" || { cat "$dir/wrk"; why "errors"; }
-	[ "$good" -gt "$wrk_c" ] || why "only $good answers"
 	[ "$bad" = 0 ] || why "$bad bodies are not the file"
-	carried $((good * size))
+	carried $((wrk_good * size))
 }

@@ -44,13 +44,25 @@ no_worker_of() { # WORKERS: those have ended
 	on h2 sh -c "! ps -p '$*' >/dev/null"
 }
 
+logged() {
+	on h2 sh -c "wc -l <'$there/case.log'"
+}
+
+logged_so_many() {
+	[ "$(logged)" -ge "$1" ]
+}
+
+more_answers() {
+	until_true logged_so_many $(($(logged) + 16))
+}
+
 nginx_reload() {
 	local old i began
 
 	nginx_server
 	wrk_start 1k 600 8 -H 'Connection: close'
 	for ((i = 0; i < 2; i++)); do
-		sleep 0.5
+		more_answers
 		began=$SECONDS
 		old=$(workers)
 		on h2 sh -c "kill -HUP \$(cat '$there/case.pid')"
@@ -59,7 +71,9 @@ nginx_reload() {
 		until_true two_workers
 		echo "# reload: $((SECONDS - began)) s"
 	done
+	more_answers
 	wrk_end now
+	[ "$wrk_good" -gt 8 ] || why "only $wrk_good answers"
 }
 
 nginx_files_whole() {
