@@ -323,6 +323,7 @@ struct sdp_conn {
 	struct list_head net_node;	/* sdp_net.conn_list, its lock */
 	struct list_head accept_node;	/* the listener's, its lock */
 	bool acceptable;		/* established in a listener's queue; ditto */
+	bool aside;			/* silent, its place is another's; ditto */
 };
 
 /**

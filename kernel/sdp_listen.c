@@ -17,7 +17,11 @@
  * A client that is gone says so by one message that nobody repeats.  When the
  * backlog is full the place of who was answered and was not heard of since, for one
  * second to four, is the next one's who asks: a lost message shuts nobody out for
- * longer.
+ * longer.  Who lost his place so is not ended, but set aside: on a host that is short
+ * of time his answer is here already, and waits in a queue of the CM's behind the
+ * requests of others.  He gets in when it is seen, be the backlog full or not, as a
+ * client would who has a SYN cookie of TCP's.  As many are kept so as there are places,
+ * and the oldest then ends.
  */
 #include <linux/sched/signal.h>
 #include <net/inet6_hashtables.h>
@@ -32,6 +36,17 @@
 #include "sdp_trace.h"
 
 /* Children tell their listener */
+
+/* Of a child that leaves the lists. */
+static void sdp_child_gives_place(struct sdp_sk *ssk, struct sdp_conn *conn)
+{
+	lockdep_assert_held(&ssk->lock);
+	list_del_init(&conn->accept_node);
+	if (conn->aside)
+		WRITE_ONCE(ssk->aside, ssk->aside - 1);
+	else
+		ssk->qlen--;
+}
 
 /* In the order of the requests: their workers are in none. */
 static void sdp_child_enqueue(struct sdp_sk *ssk, struct sdp_conn *conn)
@@ -53,6 +68,11 @@ static void sdp_child_ready(struct sdp_conn *conn, struct sdp_sk *ssk)
 	if (conn->acceptable || list_empty(&conn->accept_node))
 		return;
 	conn->acceptable = true;
+	if (conn->aside) {
+		conn->aside = false;
+		WRITE_ONCE(ssk->aside, ssk->aside - 1);
+		ssk->qlen++;
+	}
 	sdp_child_enqueue(ssk, conn);
 	ssk->acceptable++;
 	if (ssk->sk && !ssk->closed)
@@ -80,8 +100,7 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 	if (test_bit(SDP_CONN_WAS_UP, &conn->flags))
 		sdp_child_ready(conn, ssk);
 	if (!conn->acceptable && !list_empty(&conn->accept_node)) {
-		list_del_init(&conn->accept_node);
-		ssk->qlen--;
+		sdp_child_gives_place(ssk, conn);
 		mine = true;
 	}
 	spin_unlock_bh(&ssk->lock);
@@ -165,7 +184,7 @@ static struct sdp_conn *sdp_listen_silent(const struct sdp_sk *ssk)
 	lockdep_assert_held(&ssk->lock);
 	list_for_each_entry(conn, &ssk->setup, accept_node) {
 		at = READ_ONCE(conn->silent_at);
-		if (!at || sdp_conn_state(conn) != SDP_SYN_RECV)
+		if (!at || conn->aside || sdp_conn_state(conn) != SDP_SYN_RECV)
 			continue;
 		/* Who is behind it came later, and has about as long. */
 		return time_after(jiffies, at) ? conn : NULL;
@@ -173,24 +192,49 @@ static struct sdp_conn *sdp_listen_silent(const struct sdp_sk *ssk)
 	return NULL;
 }
 
-/* @silent: whose place it was, the caller's to drop; or NULL. */
-static bool sdp_listen_take_place(struct sdp_sk *ssk, struct sdp_conn **silent)
+/* The oldest of whom nothing was heard since, off the list; or NULL. */
+static struct sdp_conn *sdp_listen_give_up(struct sdp_sk *ssk)
 {
+	struct sdp_conn *conn;
+
+	lockdep_assert_held(&ssk->lock);
+	list_for_each_entry(conn, &ssk->setup, accept_node) {
+		if (!conn->aside || !READ_ONCE(conn->silent_at))
+			continue;
+		sdp_child_gives_place(ssk, conn);
+		return conn;
+	}
+	return NULL;
+}
+
+/* @given_up: the caller's to drop; or NULL. */
+static bool sdp_listen_take_place(struct sdp_sk *ssk,
+				  struct sdp_conn **given_up)
+{
+	struct sdp_conn *silent;
+	unsigned int max;
 	bool room = false;
 
-	*silent = NULL;
+	*given_up = NULL;
 	spin_lock_bh(&ssk->lock);
 	if (!sdp_listen_is_open(ssk))
 		goto out;
-	room = ssk->qlen <= READ_ONCE(ssk->sk->sk_max_ack_backlog);
+	max = READ_ONCE(ssk->sk->sk_max_ack_backlog);
+	room = ssk->qlen <= max;
 	if (room) {
 		ssk->qlen++;
 		goto out;
 	}
-	*silent = sdp_listen_silent(ssk);
-	if (*silent) {
-		list_del_init(&(*silent)->accept_node);
-		room = true;
+	silent = sdp_listen_silent(ssk);
+	if (!silent)
+		goto out;
+	/* As many are kept without a place as there are places. */
+	if (ssk->aside > max)
+		*given_up = sdp_listen_give_up(ssk);
+	room = ssk->aside <= max;
+	if (room) {
+		silent->aside = true;
+		WRITE_ONCE(ssk->aside, ssk->aside + 1);
 	}
 out:
 	spin_unlock_bh(&ssk->lock);
@@ -202,10 +246,10 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 				  const struct sdp_addr *remote)
 {
 	struct sdp_net *sn = sdp_net(net);
-	struct sdp_conn *conn, *silent;
+	struct sdp_conn *conn, *given_up;
 	struct sdp_sk *ssk;
 	kuid_t uid;
-	bool open;
+	bool room, open;
 
 	ssk = sdp_listen_find(net, ifindex, local, remote, &uid);
 	if (!ssk || !READ_ONCE(sn->enable)) {
@@ -213,14 +257,16 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 		sdp_ulp_put(ssk);
 		return ERR_PTR(-ECONNREFUSED);
 	}
-	if (!sdp_listen_take_place(ssk, &silent)) {
+	room = sdp_listen_take_place(ssk, &given_up);
+	if (given_up) {
+		sdp_count(sn, SDP_CNT_REJECT_BACKLOG, 1);
+		sdp_listen_drop(ssk, given_up,
+				"silent, and the backlog is full");
+	}
+	if (!room) {
 		sdp_count(sn, SDP_CNT_REJECT_BACKLOG, 1);
 		sdp_ulp_put(ssk);
 		return ERR_PTR(-ENOBUFS);
-	}
-	if (silent) {
-		sdp_count(sn, SDP_CNT_REJECT_BACKLOG, 1);
-		sdp_listen_drop(ssk, silent, "silent, and the backlog is full");
 	}
 	conn = sdp_conn_alloc(xp, net, uid, sdp_rx_work, GFP_KERNEL);
 	if (IS_ERR(conn)) {
@@ -266,10 +312,8 @@ static struct sdp_conn *sdp_listen_pop(struct sdp_sk *ssk, bool setup_too)
 	else if (setup_too)
 		conn = list_first_entry_or_null(&ssk->setup, struct sdp_conn,
 						accept_node);
-	if (conn) {
-		list_del_init(&conn->accept_node);
-		ssk->qlen--;
-	}
+	if (conn)
+		sdp_child_gives_place(ssk, conn);
 	spin_unlock_bh(&ssk->lock);
 	return conn;
 }
@@ -340,7 +384,8 @@ void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk)
 void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk)
 {
 	/* Without a port of its own it may have children: another's is the same. */
-	if (!READ_ONCE(ssk->port) && !READ_ONCE(ssk->qlen))
+	if (!READ_ONCE(ssk->port) && !READ_ONCE(ssk->qlen) &&
+	    !READ_ONCE(ssk->aside))
 		return;
 	mutex_lock(&ssk->listening);
 	if (sdp_listen_is_over(sk, ssk))

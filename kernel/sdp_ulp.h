@@ -54,6 +54,7 @@ struct sdp_sk {
 	struct list_head setup;	/* children not yet established */
 	struct list_head acceptq;
 	unsigned int qlen;	/* both: places of the backlog taken */
+	unsigned int aside;	/* of setup: children without a place any more */
 	unsigned int acceptable; /* length of acceptq */
 	struct mutex listening;	/* port and net_node change; over the socket lock */
 	u16 port;		/* that the transport listens on; 0: none */

@@ -530,26 +530,59 @@ def fill_backlog(t, port, timeout=17):
     return n, admitted[0]
 
 
-@case(('soon', 15, 0, 1.2), ('later', 20, 1.5, 4.4), accept=2, aborts=1)
+def backlog_rejects(t):
+    return t.remote.counters()['reject_backlog']
+
+
+def let_in(t, n):
+    s = t.remote.accept(n)[0]
+    t.open.append(s)
+    return s
+
+
+@case(('soon', 15, 0, 1.2), ('later', 20, 1.5, 4.4), accept=2)
 def silent_gives_way(t, timeout, early, at_last):
     """Whose REP is not answered for a second loses his place in a full backlog to the
     next who asks, be it that his REJ was lost or that he means no good.  Whose REP is
-    not repeated within that second may be silent for four."""
+    not repeated within that second may be silent for four.  If he is there after all he
+    gets in."""
     t.patience(600000)                  # it is not the time that ends it
     t.counted_by_case |= {'reject_backlog'}
-    was = t.remote.counters()['reject_backlog']
+    was = backlog_rejects(t)
     n, c = fill_backlog(t, PORT + 5, timeout)
     time.sleep(early)
     if early:
         rejected(t, t.peer.hello(t.host), port=PORT + 5)
     time.sleep(at_last - early)
     t.conns.append(t.peer.connect(t.host, PORT + 5))
-    rej = c.mad('REJ', sdp.REJ)
+    s = let_in(t, n)
+    assert backlog_rejects(t) - was == 1 + bool(early)
+    c.rtu()
+    t.kernel_closes(c, let_in(t, n))
+    t.kernel_closes(t.conns[-1], s)
+
+
+@case(accept=3, aborts=1)
+def silent_for_too_long(t):
+    """As many are waited for without a place as there are places: here one."""
+    t.patience(600000)
+    t.counted_by_case |= {'reject_backlog'}
+    was = backlog_rejects(t)
+    n, first = fill_backlog(t, PORT + 5, 16)
+    time.sleep(1.2)
+    second = t.peer.request(t.host, PORT + 5, timeout=16)
+    t.conns.append(second)
+    second.answer()
+    assert backlog_rejects(t) - was == 1
+    time.sleep(1.2)
+    t.conns.append(t.peer.connect(t.host, PORT + 5))
+    rej = first.mad('REJ', sdp.REJ)
     assert rej.reason == CONSUMER_DEFINED, f'REJ reason {rej.reason}'
-    c.qp.peer_qpn = None                # not ours to end
-    assert t.remote.counters()['reject_backlog'] - was == 2 + bool(early)
-    s = t.remote.accept(n)[0]
-    t.open.append(s)
+    first.qp.peer_qpn = None            # not ours to end
+    assert backlog_rejects(t) - was == 2
+    s = let_in(t, n)
+    second.rtu()
+    t.kernel_closes(second, let_in(t, n))
     t.kernel_closes(t.conns[-1], s)
 
 
