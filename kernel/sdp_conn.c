@@ -128,9 +128,9 @@ static void sdp_conn_delay_at_most(struct sdp_conn *conn,
 		refcount_dec(&conn->ref);
 }
 
-void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms)
+void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay)
 {
-	sdp_conn_delay_at_most(conn, &conn->uncork, msecs_to_jiffies(ms));
+	sdp_conn_delay_at_most(conn, &conn->uncork, delay);
 }
 
 void sdp_conn_uncork_never(struct sdp_conn *conn)

@@ -218,6 +218,8 @@ struct sdp_conn {
 		bool withdrawn;		/* what he offers goes by copy */
 		bool filling;		/* he has more to write right away */
 		bool held;		/* the last of queue waits for completions */
+		bool corked;		/* it waits for the user, */
+		unsigned long corked_at; /* since then, in jiffies */
 		bool small_out;		/* one that was not full is under way, */
 		u32 small_mseq;		/* and this is the newest such */
 		u16 oob;		/* urgent messages not announced yet */
@@ -545,11 +547,11 @@ void sdp_conn_stop_timer(struct sdp_conn *conn);
 /**
  * sdp_conn_uncork_later() - have corked bytes sent in a while
  * @conn: the connection
- * @ms: milliseconds; a time set before stays
+ * @delay: jiffies; a time set before stays
  *
  * Context: process or softirq, also with tx.lock held.
  */
-void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned int ms);
+void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay);
 
 /**
  * sdp_conn_uncork_never() - there is nothing to be sent any more

@@ -183,27 +183,63 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 	return msg;
 }
 
+/* How long corked bytes wait yet, whatever comes: in jiffies. */
+static unsigned long sdp_tx_cork_left(const struct sdp_conn *conn)
+{
+	unsigned long end = conn->tx.corked_at + msecs_to_jiffies(SDP_TX_CORK_MS);
+	unsigned long now = jiffies;
+
+	return time_before(now, end) ? end - now : 0;
+}
+
+static void sdp_tx_cork(struct sdp_conn *conn)
+{
+	if (!conn->tx.corked) {
+		conn->tx.corked = true;
+		conn->tx.corked_at = jiffies;
+	}
+	sdp_conn_uncork_later(conn, sdp_tx_cork_left(conn));
+}
+
+/*
+ * The time set first stays set, also when what it was set for has gone in a full
+ * message or was pushed: what is corked since then has its own time to wait.
+ */
+static void sdp_tx_uncork(struct sdp_conn *conn)
+{
+	unsigned long left = sdp_tx_cork_left(conn);
+
+	if (!conn->tx.corked)
+		return;
+	if (left)
+		sdp_conn_uncork_later(conn, left);
+	else
+		WRITE_ONCE(conn->tx.delay, conn->tx.delay | SDP_DELAY_PUSH);
+}
+
 /* Does the next message, which is the last, wait for more behind it? */
 static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	conn->tx.held = false;
 	if (msg->full || msg->more || conn->tx.fin_queued ||
 	    !list_is_last(&msg->node, &conn->tx.queue))
-		return false;
+		goto goes;
 	if (conn->tx.small_out &&
 	    sdp_flow_acked(&conn->tx.flow, conn->tx.small_mseq))
 		conn->tx.small_out = false;
 	switch (sdp_mode_hold(conn->tx.delay, conn->tx.small_out,
 			      conn->tx.inflight)) {
 	case SDP_HOLD_NONE:
-		return false;
+		break;
 	case SDP_HOLD_SENT:
 		conn->tx.held = true;
 		return true;
 	case SDP_HOLD_CORK:
-		sdp_conn_uncork_later(conn, SDP_TX_CORK_MS);
+		sdp_tx_cork(conn);
 		return true;
 	}
+goes:
+	conn->tx.corked = false;
 	return false;
 }
 
@@ -481,7 +517,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 {
 	lockdep_assert_held(&conn->tx.lock);
 	if (test_and_clear_bit(SDP_CONN_UNCORK, &conn->flags))
-		WRITE_ONCE(conn->tx.delay, conn->tx.delay | SDP_DELAY_PUSH);
+		sdp_tx_uncork(conn);
 	/* The event we armed for has come: there is something to reap. */
 	if (test_and_clear_bit(SDP_CONN_FIRED_SEND, &conn->flags)) {
 		conn->tx.armed = false;
@@ -604,6 +640,8 @@ void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 	spin_lock_bh(&conn->tx.lock);
 	clear_bit(SDP_CONN_UNCORK, &conn->flags);
 	WRITE_ONCE(conn->tx.delay, delay);
+	if (!(delay & SDP_DELAY_CORK))
+		conn->tx.corked = false;
 	spin_unlock_bh(&conn->tx.lock);
 }
 

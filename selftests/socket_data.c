@@ -634,6 +634,25 @@ TEST(cork_waits)
 	WAITED(190, ktap_ms(2000), start);
 }
 
+/* What was corked before, and has gone, does not shorten the wait of what comes behind. */
+TEST(cork_waits_anew)
+{
+	struct ktap_watch start;
+	struct pair p;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_CORK, 1));
+	send_text(p.c, "x");
+	usleep(100000);
+	nodelay(p.c);
+	recv_text(p.s, "x");
+	EVENTUALLY(0, outq(p.c));
+	start = ktap_watch();
+	send_text(p.c, "y");
+	recv_text(p.s, "y");
+	WAITED(190, ktap_ms(2000), start);
+}
+
 /* A writer of small pieces is not held up by a reader who says nothing. */
 TEST(small_writes_one_way)
 {
