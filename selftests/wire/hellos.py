@@ -562,6 +562,20 @@ def silent_gives_way(t, timeout, early, at_last):
     t.kernel_closes(t.conns[-1], s)
 
 
+def request_silently(t):
+    """Who asks, has the REP, and says nothing more for a second."""
+    c = t.peer.request(t.host, PORT + 5, timeout=16)
+    t.conns.append(c)
+    c.answer()
+    return c
+
+
+def told_reset(c):
+    rej = c.mad('REJ', sdp.REJ)
+    assert rej.reason == CONSUMER_DEFINED, f'REJ reason {rej.reason}'
+    c.qp.peer_qpn = None                # not ours to end
+
+
 @case(accept=3, aborts=1)
 def silent_for_too_long(t):
     """As many are waited for without a place as there are places: here one."""
@@ -570,15 +584,11 @@ def silent_for_too_long(t):
     was = backlog_rejects(t)
     n, first = fill_backlog(t, PORT + 5, 16)
     time.sleep(1.2)
-    second = t.peer.request(t.host, PORT + 5, timeout=16)
-    t.conns.append(second)
-    second.answer()
+    second = request_silently(t)
     assert backlog_rejects(t) - was == 1
     time.sleep(1.2)
     t.conns.append(t.peer.connect(t.host, PORT + 5))
-    rej = first.mad('REJ', sdp.REJ)
-    assert rej.reason == CONSUMER_DEFINED, f'REJ reason {rej.reason}'
-    first.qp.peer_qpn = None            # not ours to end
+    told_reset(first)
     assert backlog_rejects(t) - was == 2
     s = let_in(t, n)
     second.rtu()
@@ -598,6 +608,45 @@ def slow_keeps_its_place(t):
     s = t.remote.accept(n)[0]
     t.open.append(s)
     t.kernel_closes(c, s)
+
+
+@case(accept=2)
+def slow_keeps_its_wait(t):
+    """So is he who said it when his place was another's: then nobody else has one."""
+    t.patience(600000)
+    t.counted_by_case |= {'reject_backlog'}
+    n, first = fill_backlog(t, PORT + 5, 16)
+    time.sleep(1.2)
+    second = request_silently(t)
+    was = backlog_rejects(t)
+    first.mra()
+    time.sleep(1.2)
+    rejected(t, t.peer.hello(t.host), port=PORT + 5)
+    assert backlog_rejects(t) - was == 1
+    for c in first, second:
+        c.rtu()
+        t.kernel_closes(c, let_in(t, n))
+
+
+@case(accept=5, aborts=2)
+def backlog_made_smaller(t):
+    """Then so many are waited for without a place as there are places now."""
+    t.patience(600000)
+    t.counted_by_case |= {'reject_backlog'}
+    n = t.remote.listen(PORT + 5, False, 1)
+    t.open.append(n)
+    before = [request_silently(t) for _ in range(2)]
+    time.sleep(1.2)
+    after = [request_silently(t) for _ in range(2)]
+    t.remote.listen_again(n, 0)
+    time.sleep(1.2)
+    rejected(t, t.peer.hello(t.host), port=PORT + 5)
+    told_reset(before[0])
+    after.append(request_silently(t))
+    told_reset(before[1])
+    for c in after:
+        c.rtu()
+        t.kernel_closes(c, let_in(t, n))
 
 
 # ---- limits ----

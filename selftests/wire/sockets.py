@@ -119,6 +119,9 @@ class Agent:
         s.listen(backlog)
         return self._keep(s)
 
+    def listen_again(self, n, backlog):
+        self.sockets[n].listen(backlog)
+
     def accept(self, n, limit=LIMIT):
         self._wait(n, select.POLLIN, limit)
         s, peer = self.sockets[n].accept()
