@@ -30,6 +30,7 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 			    struct sdp_conn *conn, u32 seen, size_t done)
 {
 	bool failed = sdp_link_failed(conn, ssk);
+	int err;
 
 	if (!failed && !sk->sk_err && !sdp_link_is_eof(sk, conn))
 		return -EINPROGRESS;
@@ -43,12 +44,28 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 	/* Behind the end of the stream an error is who sends to hear. */
 	if (done || test_bit(SDP_CONN_EOF, &conn->flags))
 		return 0;
-	return sock_error(sk);
+	err = sock_error(sk);
+	/* Dissolved by connect(AF_UNSPEC): by nobody's fault, and no end of the stream. */
+	if (!err && ssk->conn != conn)
+		err = -EPIPE;
+	return err;
+}
+
+/* An urgent byte out of line is no part of the stream. */
+static void sdp_recv_leave_out(struct sdp_conn *conn, u32 *holes,
+			       unsigned int how)
+{
+	if (how & SDP_BCOPY_PEEK)
+		++*holes;
+	else
+		sdp_bcopy_recv(conn, NULL, 1, 0,
+			       SDP_BCOPY_DISCARD | SDP_BCOPY_PAST);
 }
 
 /*
- * Is the reader at an urgent byte?  Out of line it is no part of the stream:
- * it goes, or is skipped in peeking.  0; or why to end: no error if @done.
+ * Is the reader at an urgent byte, or at some that were replaced, each before it was
+ * read past?  Out of line they go, or are skipped in peeking.
+ * 0; or why to end: no error if @done.
  */
 static int sdp_recv_at_mark(struct sock *sk, struct sdp_conn *conn,
 			    size_t done, u32 ahead, long timeo, u32 *holes,
@@ -56,30 +73,24 @@ static int sdp_recv_at_mark(struct sock *sk, struct sdp_conn *conn,
 {
 	bool inlined = sock_flag(sk, SOCK_URGINLINE);
 	bool peek = *how & SDP_BCOPY_PEEK;
+	enum sdp_urg_place place;
 
-	switch (sdp_urg_place(conn, peek ? ahead + done + *holes : 0)) {
-	case SDP_URG_NOTHING:
-		return 0;
-	case SDP_URG_HOLE:
-		if (inlined)
-			return 0;
-		break;
-	case SDP_URG_MARK:
-		if (done)
-			return -EAGAIN;
-		if (signal_pending(current))
-			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
-		if (inlined) {
-			*how |= SDP_BCOPY_PAST;
-			return 0;
-		}
-		break;
+	for (;;) {
+		place = sdp_urg_place(conn, peek ? ahead + done + *holes : 0);
+		if (place != SDP_URG_HOLE || inlined)
+			break;
+		sdp_recv_leave_out(conn, holes, *how);
 	}
-	if (peek)
-		++*holes;
+	if (place != SDP_URG_MARK)
+		return 0;
+	if (done)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return timeo ? sock_intr_errno(timeo) : -EAGAIN;
+	if (inlined)
+		*how |= SDP_BCOPY_PAST;
 	else
-		sdp_bcopy_recv(conn, NULL, 1, 0,
-			       SDP_BCOPY_DISCARD | SDP_BCOPY_PAST);
+		sdp_recv_leave_out(conn, holes, *how);
 	return 0;
 }
 

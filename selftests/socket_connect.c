@@ -459,6 +459,26 @@ TEST(connect_unspec)
 	recv_text(s, "second life");
 }
 
+/* Who waits for bytes meanwhile is not told that these have come to their end. */
+TEST(connect_unspec_reader)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC };
+	char byte;
+	struct task t = { .run = task_recv, .buf = &byte, .len = 1 };
+	struct pair p;
+
+	pair_open(&p);
+	t.fd = p.c;
+	task_start(&t);
+	OK(connect(p.c, &x.sa, sizeof(x.in)));
+	FAILS(EPIPE, task_join(&t));
+	expect_reset(p.s);
+	OK(connect_to(p.c, &p.addr));
+	must_be_sdp(p.c);
+	send_text(p.c, "second life");
+	recv_text(accept_one(p.l), "second life");
+}
+
 TEST(connect_unspec_fresh)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a;

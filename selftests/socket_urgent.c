@@ -310,6 +310,39 @@ TEST(urgent_replaced_at_the_mark)
 	}
 }
 
+/* Several side by side before the first of them was read past: all are left out. */
+TEST(urgent_replaced_side_by_side)
+{
+	struct pair p;
+	int taken, peeked;
+
+	for (taken = 0; taken < 2; taken++) {
+		for (peeked = 0; peeked < 2; peeked++) {
+			pair_open(&p);
+			urgent(p, "1");
+			if (taken)
+				reads_oob(p.s, "1");
+			urgent(p, "2");
+			if (taken)
+				reads_oob(p.s, "2");
+			urgent(p, "3");
+			urgent(p, "4");
+			plain(p, "ghi");
+			EQ_HEX(POLLIN | POLLPRI,
+			       poll_one(p.s, POLLIN | POLLPRI, 0));
+			EQ(1, at_mark(p.s));
+			if (peeked)
+				peeks(p.s, "ghi");
+			else
+				reads_oob(p.s, "4");
+			reads(p.s, "ghi");
+			close(p.c);
+			close(p.s);
+			close(p.l);
+		}
+	}
+}
+
 TEST(urgent_replaced_inline)
 {
 	struct pair p;
