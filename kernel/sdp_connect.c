@@ -140,6 +140,19 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 	sdp_connect_report(sk);
 }
 
+/*
+ * Signals for what came before the socket was a connected one.  Who polls was woken
+ * for all of it.  The first takes the lock under which those that tell of more look
+ * at the mode: what they put there before is seen here.
+ */
+static void sdp_connect_catch_up(struct sock *sk, struct sdp_conn *conn)
+{
+	sdp_conn_urgent(conn);
+	if (sdp_link_is_readable(sk, conn) ||
+	    test_bit(SDP_CONN_EOF, &conn->flags))
+		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
+}
+
 void sdp_connect_decide(struct work_struct *work)
 {
 	struct sdp_sk *ssk = container_of(work, struct sdp_sk, decide);
@@ -163,6 +176,7 @@ void sdp_connect_decide(struct work_struct *work)
 		ssk->reason = SDP_REASON_NONE;
 		sk->sk_state_change(sk);
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
+		sdp_connect_catch_up(sk, conn);
 		sdp_link_failed(conn, ssk);
 	} else if (READ_ONCE(conn->tx.err)) {
 		sdp_connect_failed(sk, sock, ssk, READ_ONCE(conn->tx.err),

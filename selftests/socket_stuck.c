@@ -82,6 +82,85 @@ static void absent_give(struct absent *a, size_t at, size_t len)
 	OK(ioctl(a->fd, UFFDIO_COPY, &copy));
 }
 
+/* Without a moment between the two. */
+static void task_connect_and_set(struct task *t)
+{
+	t->ret = connect(t->fd, &t->addr->sa, addr_len(t->addr));
+	t->err = errno;
+	setsockopt(t->fd, SOL_IP, IP_OPTIONS, t->buf, t->len);
+	errno = t->err;
+}
+
+static int told(const sigset_t *set, int signal, int band)
+{
+	struct timespec limit = { .tv_sec = ktap_ms(5000) / 1000 };
+	siginfo_t info;
+
+	do {
+		EQ(signal, sigtimedwait(set, &info, &limit));
+	} while (band && !(info.si_band & band));
+	return 0;
+}
+
+/*
+ * What comes before the client knows itself to be connected has its signals too.  The
+ * call that reads its argument under the socket's lock keeps it from knowing, and begins
+ * while the server has no room for it.  With TCP it keeps it from all else, so that there
+ * the server speaks afterwards.
+ */
+TEST(signals_before_connected)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	sigset_t urg, io, all;
+	union addr a;
+	int speaks;
+
+	sigemptyset(&urg);
+	sigaddset(&urg, SIGURG);
+	sigemptyset(&io);
+	sigaddset(&io, SIGRTMIN);
+	all = urg;
+	sigaddset(&all, SIGRTMIN);
+	OK(sigprocmask(SIG_BLOCK, &all, NULL));
+	for (speaks = 0; speaks < 2; speaks++) {
+		struct task t = { .run = task_connect_and_set, .len = 8 };
+		int l = listener(&a, 0), full = sock();
+		int c = sock_flags(SOCK_NONBLOCK), s = -1, i;
+		struct absent absent;
+
+		absent_make(&absent, page);
+		OK(fcntl(c, F_SETSIG, SIGRTMIN));
+		OK(fcntl(c, F_SETOWN, getpid()));
+		OK(fcntl(c, F_SETFL, O_NONBLOCK | O_ASYNC));
+		t.fd = c;
+		t.addr = &a;
+		t.buf = absent.there;
+		OK(connect_to(full, &a));
+		task_start(&t);
+		await(absent.fd, POLLIN);
+		OK(accept_one(l));
+		for (i = on_sdp() ? 0 : 1; i < 2; i++) {
+			if (i)
+				absent_give(&absent, 0, page);
+			if (s >= 0)
+				break;
+			s = accept_one(l);
+			if (speaks)
+				CHECK(send(s, "X", 1, MSG_OOB) == 1);
+			else
+				close(s);
+			settle();
+		}
+		if (speaks)
+			CALL(told(&urg, SIGURG, 0));
+		CALL(told(&io, SIGRTMIN, POLLIN));
+		FAILS(EINPROGRESS, task_join(&t));
+		must_be_sdp(c);
+		OK(close(c));
+		OK(close(l));
+	}
+}
+
 /*
  * Memory runs out while a send() is in the middle of its bytes: what went before
  * asked for no completion, as more was to follow.  It goes on all the same.
