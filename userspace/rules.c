@@ -387,7 +387,7 @@ static bool parse_bare_ipv6(struct cursor *c, struct rule *rule, struct word w)
 
 	ahead.at = w.at + w.len;
 	skip_blanks(&ahead);
-	if (ahead.at == ahead.end || *ahead.at != '/')
+	if (ahead.at == ahead.end || (*ahead.at != '/' && *ahead.at != ':'))
 		while (w.at[--w.len] != ':')
 			;
 	if (!from_text(true, w, bytes))

@@ -87,6 +87,9 @@ static void parse__accepts(struct kunit *test)
 		{ "use both client * * : *", "both client * * 0-65535" },
 		{ "use both client * [fd00::] / 8 : 80",
 		  "both client * fd00::/8 80-80" },
+		{ "use both client * fd00::1 : 80", "both client * fd00::1/128 80-80" },
+		{ "use both client * fd00::1:80 :90", "both client * fd00::1:80/128 90-90" },
+		{ "use both client * fd00::1: 80", "both client * fd00::1/128 80-80" },
 		/* comments */
 		{ "use both client * *:*#x", "both client * * 0-65535" },
 		{ "use both client * *:80 # x", "both client * * 80-80" },
