@@ -51,6 +51,7 @@ program_missing() {
 	expect 127 "$run" nonesuch-program
 	says "not found"
 	expect 127 "$run" ./nonesuch-program
+	expect 127 sh -c '"$1" ./nonesuch-program 2>&-' sh "$run"
 	expect 126 "$run" /etc/passwd
 	says "not executable"
 	expect 126 "$run" /tmp
@@ -78,6 +79,14 @@ warns_static() {
 	SDP_PRELOAD=require expect 125 "$run" busybox true
 	SDP_PRELOAD=off expect 0 "$run" busybox true
 	silent
+	# The dynamic linker itself, in place of the kernel.
+	linker=$(ldd /bin/true | sed -n 's,^[[:space:]]*\(/[^ ]*\) .*,\1,p')
+	expect 0 "$run" --require "$linker" /bin/true
+	silent
+	expect 0 "$run" "$bin/static_pie"
+	says "statically linked"
+	expect 0 "$run" "$bin/static_pie"
+	says "statically linked"
 }
 
 warns_setuid() {
@@ -119,12 +128,19 @@ warns_class() {
 }
 
 environment() {
-	LD_PRELOAD=libc.so.6 expect 0 "$run" sh -c 'echo $LD_PRELOAD $SDP_PRELOAD'
-	[ "$(cat "$dir/out")" = "$(readlink -f "$tools/libsdp_preload.so"):libc.so.6" ] ||
+	local lib
+
+	lib=$(readlink -f "$tools/libsdp_preload.so")
+	# Behind what others put there, and where it is if it is there.
+	LD_PRELOAD=libm.so.6 expect 0 "$run" sh -c 'echo $LD_PRELOAD $SDP_PRELOAD'
+	[ "$(cat "$dir/out")" = "libm.so.6:$lib" ] || why "LD_PRELOAD is $(cat "$dir/out")"
+	LD_PRELOAD="libm.so.6 $lib:libdl.so.2" expect 0 "$run" sh -c 'echo $LD_PRELOAD'
+	[ "$(cat "$dir/out")" = "libm.so.6 $lib:libdl.so.2" ] ||
 		why "LD_PRELOAD is $(cat "$dir/out")"
+	LD_PRELOAD="/nonesuch$lib" expect 0 "$run" sh -c 'echo $LD_PRELOAD'
+	[ "$(cat "$dir/out")" = "/nonesuch$lib:$lib" ] || why "LD_PRELOAD is $(cat "$dir/out")"
 	expect 0 "$run" "$run" sh -c 'echo $LD_PRELOAD'
-	[ "$(cat "$dir/out")" = "$(readlink -f "$tools/libsdp_preload.so")" ] ||
-		why "LD_PRELOAD is $(cat "$dir/out")"
+	[ "$(cat "$dir/out")" = "$lib" ] || why "LD_PRELOAD is $(cat "$dir/out")"
 	expect 0 "$run" --require sh -c 'echo $SDP_PRELOAD'
 	[ "$(cat "$dir/out")" = require ]
 	SDP_PRELOAD=off expect 0 "$run" --require sh -c 'echo $SDP_PRELOAD'
@@ -134,6 +150,18 @@ environment() {
 	grep -q "^answer: tcp" "$dir/out"
 	SDP_PRELOAD=nonsense expect 0 "$run" true
 	says "neither off nor require"
+}
+
+# Answers are for scripts: what was not written is no success.
+answers_nowhere() {
+	expect 125 sh -c '"$1" --explain 10.9.0.2:80 >/dev/full' sh "$run"
+	says "cannot write to standard output: No space left on device"
+	expect 125 sh -c '"$1" --help >/dev/full' sh "$run"
+	expect 1 sh -c '"$1" -a >/dev/full' sh "$tools/sdpstat"
+	says "cannot write to standard output: No space left on device"
+	expect 1 sh -c '"$1" -s >/dev/full' sh "$tools/sdpstat"
+	# It would go on for ever.
+	expect 1 sh -c '"$1" -i 0.1 >/dev/full' sh "$tools/sdpstat"
 }
 
 library_missing() {
@@ -289,6 +317,31 @@ sdpstat_names() {
 	trap - EXIT
 }
 
+# Nor does it say by its name which processes there are.
+sdpstat_forged_names() {
+	local pid
+
+	python3 - "$own" <<-END &
+		import socket, sys, time
+		l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+		l.bind((sys.argv[1], 9836))
+		open('/proc/self/comm', 'wb').write(b'sshd/1,x')
+		l.listen()
+		time.sleep(60)
+	END
+	pid=$!
+	trap 'kill $pid' EXIT
+	until_true sh -c "'$tools/sdpstat' -l | grep -q ':9836 .*/$pid'"
+	expect 0 "$tools/sdpstat" -l --json
+	python3 - "$dir/out" $pid <<-END
+		import json, sys
+		a = [s['processes'] for s in json.load(open(sys.argv[1])) if s['local_port'] == 9836]
+		assert a == [[{'name': 'sshd/1,x', 'pid': int(sys.argv[2])}]], a
+	END
+	kill $pid
+	trap - EXIT
+}
+
 # One that TCP took over is listed with its reason and its process, and without
 # a process when it is closed.
 sdpstat_fallback() {
@@ -338,6 +391,7 @@ check run.warns_of_static_programs warns_static
 check run.warns_of_setuid_programs warns_setuid
 check run.warns_of_another_class warns_class
 check run.environment environment
+check run.answers_nowhere answers_nowhere
 check run.library_missing library_missing
 check run.module_missing without_module module_missing
 check library.interposes_two_functions interposes_two
@@ -352,5 +406,6 @@ check sdpstat.counters sdpstat_counters
 check sdpstat.sockets sdpstat_sockets
 check sdpstat.gauges_fall sdpstat_falls
 check sdpstat.names sdpstat_names
+check sdpstat.forged_names sdpstat_forged_names
 check sdpstat.fallback sdpstat_fallback
 finish

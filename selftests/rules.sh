@@ -534,6 +534,28 @@ for i in range(2):
 		"$dir/syslog"
 }
 
+# Threads that pthread_cancel() was called for end in connect() only, and leave nothing.
+cancelled_threads() {
+	rules "log destination syslog min-level 7"
+	rm -f /dev/log
+	[ "$("$dir/rule-a" cancelled "$peer4" 9 20)" = "20 0 0" ] || why "not as without the library"
+	got=$(LD_PRELOAD=$library "$dir/rule-a" cancelled "$peer4" 9 20 2>"$dir/err") || true
+	[ "$got" = "20 0 0" ] || why "by the library: $got"
+	silent
+}
+
+# Where a connection goes is asked after another library has sent it elsewhere: to this
+# host, which is left alone.
+redirected() {
+	: >"$dir/serve"
+	"$dir/rule-a" serve 127.0.0.1 7091 >"$dir/serve" 2>"$dir/err" &
+	echo $! >>"$dir/servers"
+	until_true grep -q ready "$dir/serve"
+	rules "use sdp client * *:*"
+	LD_PRELOAD=$bin/redirect.so goes "tcp tcp" "$peer4" 7091
+	silent
+}
+
 # set-user-ID: the environment belongs to somebody else.
 privileged() {
 	mkdir -p /etc/sdp
@@ -823,6 +845,8 @@ run_case log.into_nothing log_into_nothing
 run_case log.not_into_data log_not_into_data
 run_case log.file_is_not_ours log_file_is_not_ours
 run_case log.syslog log_syslog
+run_case library.cancelled_threads cancelled_threads
+run_case library.behind_others redirected
 run_case run.explain explain
 run_case run.explained_is_done explained_is_done
 run_case run.check_config check_config

@@ -15,6 +15,10 @@
  *   sdp_rules often ADDRESS PORT COUNT
  *	COUNT connections, by a socket each, which fail: prints the errors, each
  *	once if they come in a row.
+ *   sdp_rules cancelled ADDRESS PORT COUNT
+ *	COUNT threads that are to end call listen(), where no thread ends, and COUNT
+ *	call connect(): how many listen(), how many returned from connect(), and how
+ *	many descriptors more there are then.
  *
  * The library must not allocate in connect() and listen(): malloc() and its kin
  * are counted, and a call that used them prints "allocates".  With SDP_DATA the
@@ -31,6 +35,7 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +201,67 @@ static void run_often(char **args)
 	puts("");
 }
 
+/* A thread that is to end where it first may. */
+struct ending {
+	pthread_t thread;
+	const union addr *peer;		/* NULL: it listens */
+	int fd;
+	bool returned;
+};
+
+static void *end_there(void *arg)
+{
+	struct ending *e = arg;
+
+	pthread_cancel(pthread_self());
+	if (e->peer)
+		connect(e->fd, &e->peer->sa, addr_len(e->peer));
+	else
+		listen(e->fd, 1);
+	e->returned = true;
+	return NULL;
+}
+
+static int end_threads(const union addr *a, const union addr *peer, int count)
+{
+	struct ending *all = calloc(count, sizeof(*all));
+	int i, returned = 0;
+
+	if (!all)
+		die("calloc");
+	for (i = 0; i < count; i++) {
+		all[i].peer = peer;
+		all[i].fd = tcp_socket(a);
+		if (pthread_create(&all[i].thread, NULL, end_there, &all[i]))
+			die("pthread_create");
+		pthread_join(all[i].thread, NULL);
+		returned += all[i].returned;
+		close(all[i].fd);
+	}
+	free(all);
+	return returned;
+}
+
+static int descriptors(void)
+{
+	int fd, n = 0;
+
+	for (fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void run_cancelled(char **args)
+{
+	int count = atoi(args[2]), before = descriptors(), listened, connected;
+	union addr a;
+
+	set_addr(&a, args[0], args[1]);
+	listened = end_threads(&a, NULL, count);
+	connected = end_threads(&a, &a, count);
+	printf("%d %d %d\n", listened, connected, descriptors() - before);
+}
+
 static void serve(char **args, int count)
 {
 	struct pollfd *p = calloc(count, sizeof(*p));
@@ -251,6 +317,8 @@ int main(int argc, char **argv)
 		run_again(argv + 2);
 	else if (argc == 5 && !strcmp(argv[1], "often"))
 		run_often(argv + 2);
+	else if (argc == 5 && !strcmp(argv[1], "cancelled"))
+		run_cancelled(argv + 2);
 	else if (argc >= 4 && !(argc % 2) && !strcmp(argv[1], "serve"))
 		serve(argv + 2, argc / 2 - 1);
 	else

@@ -47,6 +47,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -490,9 +491,7 @@ static void say_failure(const struct rule *rule, enum outcome out)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* True if the function replaced may be called; else errno is @fail. */
-static bool prepare(int fd, enum rules_role role, const struct rules_end *end,
-		    int fail)
+static bool decide(int fd, enum rules_role role, const struct rules_end *end)
 {
 	enum outcome out = UNTOUCHED;
 	const struct rule *rule;
@@ -516,8 +515,28 @@ static bool prepare(int fd, enum rules_role role, const struct rules_end *end,
 	if (out != MISSING && out != IMPOSSIBLE)
 		return true;
 	say_failure(rule, out);
-	errno = fail;
 	return false;
+}
+
+/*
+ * True if the function replaced may be called; else errno is @fail.
+ *
+ * What this calls may end a thread that pthread_cancel() was called for, with
+ * descriptors open; and listen() is no such place at all.  For glibc and musl both the
+ * state is a word of the thread's own, so that handlers of signals may come here.
+ */
+static bool prepare(int fd, enum rules_role role, const struct rules_end *end,
+		    int fail)
+{
+	int state;
+	bool ok;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	ok = decide(fd, role, end);
+	pthread_setcancelstate(state, NULL);
+	if (!ok)
+		errno = fail;
+	return ok;
 }
 
 int preload_connect(int fd, const struct sockaddr *addr, socklen_t len)

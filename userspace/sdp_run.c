@@ -132,12 +132,14 @@ static int find_program(const char *name, char path[PATH_MAX])
 	const char *dirs = getenv("PATH"), *end;
 	bool denied = false;
 	struct stat st;
+	int err;
 
 	if (strchr(name, '/')) {
 		snprintf(path, PATH_MAX, "%s", name);
 		if (stat(path, &st)) {
-			note("%s: %s", name, strerror(errno));
-			return errno == ENOENT || errno == ENOTDIR ?
+			err = errno;
+			note("%s: %s", name, strerror(err));
+			return err == ENOENT || err == ENOTDIR ?
 				EXIT_NOT_FOUND : EXIT_CANNOT;
 		}
 		if (S_ISDIR(st.st_mode)) {
@@ -186,30 +188,85 @@ static bool read_elf(int fd, union elf_header *h)
 	       h->ident[EI_DATA] == NATIVE_DATA;
 }
 
-/* Whether the ELF file @fd asks for a dynamic linker; true if in doubt. */
-static bool is_dynamic(int fd, const union elf_header *h)
+/* A segment, or an entry of the dynamic section, of either class. */
+struct elf_part {
+	__u64 what;	/* type or tag */
+	__u64 value;	/* where it lies, or the entry's value */
+	__u64 size;
+};
+
+static bool read_segment(int fd, const union elf_header *h, unsigned int i,
+			 struct elf_part *part)
 {
-	unsigned int i, num, size;
-	__u64 off;
-	__u32 type;
+	Elf64_Phdr p64;
+	Elf32_Phdr p32;
 
 	if (h->ident[EI_CLASS] == ELFCLASS64) {
-		num = h->e64.e_phnum;
-		off = h->e64.e_phoff;
-		size = h->e64.e_phentsize;
+		if (pread(fd, &p64, sizeof(p64), h->e64.e_phoff +
+			  (__u64)i * h->e64.e_phentsize) != sizeof(p64))
+			return false;
+		*part = (struct elf_part){ p64.p_type, p64.p_offset, p64.p_filesz };
 	} else {
-		num = h->e32.e_phnum;
-		off = h->e32.e_phoff;
-		size = h->e32.e_phentsize;
+		if (pread(fd, &p32, sizeof(p32), h->e32.e_phoff +
+			  (__u64)i * h->e32.e_phentsize) != sizeof(p32))
+			return false;
+		*part = (struct elf_part){ p32.p_type, p32.p_offset, p32.p_filesz };
 	}
-	for (i = 0; i < num; i++) {
-		if (pread(fd, &type, sizeof(type), off + (__u64)i * size) !=
-		    sizeof(type))
-			return true;
-		if (type == PT_INTERP)
-			return true;
-	}
+	return true;
+}
+
+/* @off: moved to what follows. */
+static bool read_entry(int fd, const union elf_header *h, __u64 *off,
+		       struct elf_part *part)
+{
+	bool wide = h->ident[EI_CLASS] == ELFCLASS64;
+	ssize_t size = wide ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn);
+	union {
+		Elf64_Dyn d64;
+		Elf32_Dyn d32;
+	} d;
+
+	if (pread(fd, &d, size, *off) != size)
+		return false;
+	*off += size;
+	part->what = wide ? (__u64)d.d64.d_tag : (__u32)d.d32.d_tag;
+	part->value = wide ? d.d64.d_un.d_val : d.d32.d_un.d_val;
+	return true;
+}
+
+/* Whether the dynamic section @part is that of a program, as of "gcc -static-pie". */
+static bool is_program(int fd, const union elf_header *h,
+		       const struct elf_part *part)
+{
+	__u64 off = part->value, end = part->value + part->size;
+	struct elf_part entry;
+
+	while (off < end && read_entry(fd, h, &off, &entry) && entry.what != DT_NULL)
+		if (entry.what == DT_FLAGS_1)
+			return entry.value & DF_1_PIE;
 	return false;
+}
+
+/*
+ * Whether the ELF file @fd is loaded by a dynamic linker, or is one, started as
+ * "ld-linux-x86-64.so.2 PROGRAM"; true if in doubt.
+ */
+static bool is_dynamic(int fd, const union elf_header *h)
+{
+	bool wide = h->ident[EI_CLASS] == ELFCLASS64;
+	unsigned int i, num = wide ? h->e64.e_phnum : h->e32.e_phnum;
+	struct elf_part part;
+	bool linker = false;
+
+	for (i = 0; i < num; i++) {
+		if (!read_segment(fd, h, i, &part))
+			return true;
+		if (part.what == PT_INTERP)
+			return true;
+		if (part.what == PT_DYNAMIC)
+			linker = !is_program(fd, h, &part);
+	}
+	return linker;
 }
 
 /* Whether the two are of one kind, as the dynamic linker sees it; true if in doubt. */
@@ -323,21 +380,38 @@ static void make_absolute(const char *variable)
 	free(dir);
 }
 
-static void prepend(const char *lib)
+/*
+ * Behind what is there: a sanitizer's library has to be the first, and one that sends
+ * connections elsewhere is to have done so when ours looks where they go.
+ */
+static void preload(const char *lib)
 {
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = getenv("LD_PRELOAD"), *at = old;
+	size_t len;
 	char *all;
 
-	if (old && *old) {
-		if (!strncmp(old, lib, strlen(lib)) &&
-		    strchr(": ", old[strlen(lib)]))
-			return;
-		if (asprintf(&all, "%s:%s", lib, old) < 0)
-			abort();
-		setenv("LD_PRELOAD", all, 1);
-	} else {
+	if (!old || !*old) {
 		setenv("LD_PRELOAD", lib, 1);
+		return;
 	}
+	for (; *at; at += len + !!at[len]) {
+		len = strcspn(at, ": ");
+		if (len == strlen(lib) && !strncmp(at, lib, len))
+			return;
+	}
+	if (asprintf(&all, "%s:%s", old, lib) < 0)
+		abort();
+	setenv("LD_PRELOAD", all, 1);
+	free(all);
+}
+
+/* For who reads it: an answer that could not be written is none. */
+static int written(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	note("cannot write to standard output: %s", strerror(errno));
+	return EXIT_OWN;
 }
 
 int main(int argc, char **argv)
@@ -368,10 +442,10 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			fputs(usage, stdout);
-			return 0;
+			return written(0);
 		case 'V':
 			puts("sdp_run (AF_SDP) " SDP_VERSION);
-			return 0;
+			return written(0);
 		default:
 			fputs("Try 'sdp_run --help'.\n", stderr);
 			return EXIT_OWN;
@@ -385,13 +459,13 @@ int main(int argc, char **argv)
 	else if (require)
 		setenv("SDP_PRELOAD", "require", 1);
 	if (tell)
-		return explain(argv);
+		return written(explain(argv));
 	if (check) {
 		if (argv[0] && argv[1]) {
 			note("--check-config takes one file");
 			return EXIT_OWN;
 		}
-		return check_config(argv[0]);
+		return written(check_config(argv[0]));
 	}
 	if (!argv[0]) {
 		fputs(usage, stderr);
@@ -424,7 +498,7 @@ int main(int argc, char **argv)
 	make_absolute("SDP_CONFIG_FILE");
 	make_absolute("LIBSDP_CONFIG_FILE");
 	make_absolute("SDP_PRELOAD_LIB");
-	prepend(lib);
+	preload(lib);
 	execvp(path, argv);
 	if (errno == ENOENT)
 		note("%s: its interpreter is missing", path);

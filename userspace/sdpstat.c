@@ -70,9 +70,16 @@ static const char *const mode_name[] = { "buffered", "combined", "pipelined" };
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define NAME(table, n) ((n) < ARRAY_SIZE(table) ? (table)[n] : "?")
 
+/* A process that holds a socket. */
+struct user {
+	struct user *next;
+	long pid;
+	char name[64];		/* anything at all, as the process pleases */
+};
+
 struct entry {
 	struct sdp_diag_msg m;
-	char *users;		/* "name/pid" with commas, NULL if unknown */
+	struct user *users, *last_user;		/* NULL if unknown */
 };
 
 static struct entry *entries;
@@ -90,6 +97,14 @@ die(const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	exit(1);
+}
+
+/* What could not be written was not said: 1 and no success. */
+static int written(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write to standard output: %s", strerror(errno));
+	return 0;
 }
 
 static void *need(void *p)
@@ -168,7 +183,7 @@ static void dump(__u16 what, __u32 states)
 		die("this kernel has no sock_diag: %s", strerror(errno));
 	if (send(fd, &msg, sizeof(msg), 0) != sizeof(msg))
 		die("sock_diag: %s", strerror(errno));
-	do {
+	for (;;) {
 		n = recv(fd, &buf, sizeof(buf), MSG_TRUNC);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -176,7 +191,9 @@ static void dump(__u16 what, __u32 states)
 			die("sock_diag: %s", strerror(errno));
 		if ((size_t)n > sizeof(buf))
 			die("sock_diag: an answer of %zd bytes", n);
-	} while (!take(&buf.nlh, n));
+		if (take(&buf.nlh, n))
+			break;
+	}
 	close(fd);
 }
 
@@ -190,35 +207,36 @@ static int by_inode(const void *a, const void *b)
 	       x->m.sdm_inode > y->m.sdm_inode;
 }
 
-static void add_user(struct entry *e, const char *pid)
+static void add_user(struct entry *e, long pid)
 {
-	char path[PATH_MAX], name[64] = "?", *nl, *all;
+	struct user *user = need(calloc(1, sizeof(*user)));
+	char path[PATH_MAX], *nl;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	strcpy(user->name, "?");
+	user->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
 	f = fopen(path, "re");
 	if (f) {
-		if (fgets(name, sizeof(name), f)) {
-			nl = strchr(name, '\n');
+		if (fgets(user->name, sizeof(user->name), f)) {
+			nl = strchr(user->name, '\n');
 			if (nl)
 				*nl = '\0';
 		}
 		fclose(f);
 	}
-	if (asprintf(&all, "%s%s%s/%s", e->users ?: "", e->users ? "," : "",
-		     name, pid) < 0)
-		die("out of memory");
-	free(e->users);
-	e->users = all;
+	if (e->users)
+		e->last_user->next = user;
+	else
+		e->users = user;
+	e->last_user = user;
 }
 
 /* The process holds the socket @link, which is "socket:[inode]". */
-static void match(const char *link, const char *pid)
+static void match(const char *link, long pid)
 {
 	struct entry *e, *end = entries + nr_entries, key = { };
 	unsigned long long inode;
-	size_t len;
-	char *tail;
 
 	if (sscanf(link, "socket:[%llu]", &inode) != 1 || !inode)
 		return;
@@ -227,13 +245,8 @@ static void match(const char *link, const char *pid)
 	if (!e || e >= end)
 		return;
 	/* A process may hold it by several descriptors: these come in a row. */
-	if (e->users) {
-		tail = strrchr(e->users, '/');
-		len = strlen(pid);
-		if (tail && !strncmp(tail + 1, pid, len + 1))
-			return;
-	}
-	add_user(e, pid);
+	if (!e->users || e->last_user->pid != pid)
+		add_user(e, pid);
 }
 
 static void find_users(void)
@@ -260,7 +273,7 @@ static void find_users(void)
 			if (n < 0)
 				continue;
 			link[n] = '\0';
-			match(link, p->d_name);
+			match(link, atol(p->d_name));
 		}
 		closedir(fds);
 	}
@@ -354,16 +367,26 @@ static bool is_control(const char *s)
 	return first < 0x20 || first == 0x7f || (first == 0xc2 && next < 0xa0);
 }
 
-static void print_users(const char *users)
+static void print_name(const char *s)
 {
 	size_t n;
 
-	for (; *users; users += n ?: 1) {
-		n = utf8_length(users);
-		if (!n || is_control(users))
+	for (; *s; s += n ?: 1) {
+		n = utf8_length(s);
+		if (!n || is_control(s))
 			putchar('?');
 		else
-			fwrite(users, n, 1, stdout);
+			fwrite(s, n, 1, stdout);
+	}
+}
+
+static void print_users(const struct user *user)
+{
+	if (!user)
+		putchar('-');
+	for (; user; user = user->next) {
+		print_name(user->name);
+		printf("/%ld%s", user->pid, user->next ? "," : "");
 	}
 	putchar('\n');
 }
@@ -403,7 +426,7 @@ static void print_sockets(void)
 			       NAME(reason_name, info->sdpi_reason),
 			       info->sdpi_credits,
 			       info->sdpi_device[0] ? info->sdpi_device : "-");
-		print_users(entries[i].users ?: "-");
+		print_users(entries[i].users);
 	}
 }
 
@@ -426,28 +449,13 @@ static void json_string(const char *s)
 	putchar('"');
 }
 
-static void json_users(const char *users)
+static void json_users(const struct user *user)
 {
-	const char *slash, *end;
-	const char *sep = "";
-	char name[64];
-
 	fputs(",\"processes\":[", stdout);
-	while (users && *users) {
-		/* A process name may hold a comma or a slash, a pid does not. */
-		for (slash = strchr(users, '/'); slash; slash = strchr(slash + 1, '/')) {
-			end = slash + 1 + strspn(slash + 1, "0123456789");
-			if (end > slash + 1 && (!*end || *end == ','))
-				break;
-		}
-		if (!slash)
-			break;
-		snprintf(name, sizeof(name), "%.*s", (int)(slash - users), users);
-		printf("%s{\"name\":", sep);
-		json_string(name);
-		printf(",\"pid\":%.*s}", (int)(end - slash - 1), slash + 1);
-		sep = ",";
-		users = *end ? end + 1 : end;
+	for (; user; user = user->next) {
+		fputs("{\"name\":", stdout);
+		json_string(user->name);
+		printf(",\"pid\":%ld}%s", user->pid, user->next ? "," : "");
 	}
 	putchar(']');
 }
@@ -624,7 +632,6 @@ static void print_difference(const struct counters *old,
 		puts("}");
 	else if (!any)
 		puts("  nothing");
-	fflush(stdout);
 }
 
 static void watch(double seconds, unsigned long count, bool json)
@@ -645,6 +652,7 @@ static void watch(double seconds, unsigned long count, bool json)
 		t = now();
 		print_difference(&look[(i - 1) % 2], &look[i % 2], t - then,
 				 json);
+		written();
 		then = t;
 	}
 }
@@ -701,10 +709,10 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			fputs(usage, stdout);
-			return 0;
+			return written();
 		case 'V':
 			puts("sdpstat (AF_SDP) " SDP_VERSION);
-			return 0;
+			return written();
 		default:
 			fputs("Try 'sdpstat --help'.\n", stderr);
 			return 2;
@@ -730,5 +738,5 @@ int main(int argc, char **argv)
 	} else {
 		sockets(what, states, json);
 	}
-	return 0;
+	return written();
 }
