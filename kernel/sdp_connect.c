@@ -339,8 +339,10 @@ int sdp_connect_by_send(struct socket *sock, struct sdp_sk *ssk,
 	if (err)
 		return err;
 	err = SDP_TCP_CALL(sk, sendmsg, sock, msg, len);
-	if (left)
+	if (left) {
 		sdp_connect_left(sk, ssk);
+		sdp_listen_check(sk, ssk);	/* as sdp_connect() does */
+	}
 	return err;
 }
 

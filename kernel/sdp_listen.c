@@ -367,10 +367,13 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 		sdp_listen_drop(ssk, conn, "never accepted");
 }
 
-/* TCP has the last word: whoever of several callers changed it last. */
+/*
+ * TCP has the last word: whoever of several callers changed it last.  Who gave the
+ * socket to TCP, or closes it, leaves nothing that could be found by it later.
+ */
 static bool sdp_listen_is_over(const struct sock *sk, const struct sdp_sk *ssk)
 {
-	return READ_ONCE(sk->sk_state) != TCP_LISTEN ||
+	return READ_ONCE(ssk->closed) || READ_ONCE(sk->sk_state) != TCP_LISTEN ||
 	       (ssk->port && READ_ONCE(inet_sk(sk)->inet_num) != ssk->port);
 }
 
@@ -426,7 +429,7 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 		sdp_listen_close(ssk, sn);
 	/* Who ends it takes its port away too; 0 would be one that is not open. */
 	port = READ_ONCE(inet_sk(sk)->inet_num);
-	if (ssk->port || !port || READ_ONCE(sk->sk_state) != TCP_LISTEN)
+	if (ssk->port || !port || sdp_listen_is_over(sk, ssk))
 		return 0;
 	err = sdp_listen_open(ssk, sn, port);
 	if (!err)

@@ -9,6 +9,12 @@
 
 #include "lib/destroy.h"
 
+/* connect() with the first bytes. */
+static ssize_t send_first(int fd, const union addr *a)
+{
+	return sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, &a->sa, addr_len(a));
+}
+
 TEST(listener_destroyed)
 {
 	union addr a;
@@ -26,6 +32,27 @@ TEST(listener_destroyed)
 	l = listener(&a, 4);
 	OK(connect_to(sock(), &a));
 	accept_one(l);
+}
+
+/* And what it is afterwards is a TCP socket that sends: nothing of the listener is left. */
+TEST(listener_destroyed_and_left)
+{
+	int before = OK(sockets_shown(1u << 31)), l;
+	union addr a, none;
+
+	nobody(&none);
+	l = listener(&a, 4);
+	if (destroy_listener(&a)) {
+		EQ(EOPNOTSUPP, errno);
+		ktap_skip("this kernel ends no sockets");
+	}
+	nonblock(l, true);
+	if (on_sdp() && variant->door != DOOR3)
+		FAILS(EOPNOTSUPP, send_first(l, &none));
+	else
+		CHECK(send_first(l, &none) < 0 && errno != EOPNOTSUPP);
+	OK(close(l));
+	EQ(before, OK(sockets_shown(1u << 31)));
 }
 
 /* Somebody waits in accept(), another in poll(). */

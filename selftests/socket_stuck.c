@@ -161,6 +161,50 @@ TEST(signals_before_connected)
 	}
 }
 
+static void task_set_ip_options(struct task *t)
+{
+	t->ret = setsockopt(t->fd, SOL_IP, IP_OPTIONS, t->buf, t->len);
+}
+
+static void task_listen(struct task *t)
+{
+	t->ret = listen(t->fd, 4);
+}
+
+/*
+ * One thread listens, and another has given the socket to TCP just before: by connect()
+ * with an option that SDP does not keep, to where no way leads.  They wait in this order
+ * for the third, which has the socket.  It listens by TCP, and no listener of ours is
+ * left of it.
+ */
+TEST(listen_while_it_is_left)
+{
+	bool v4 = variant->family == AF_INET;
+	size_t page = sysconf(_SC_PAGESIZE);
+	int before = OK(sockets_shown(1u << 31)), fd = sock();
+	struct task holds = { .run = task_set_ip_options, .fd = fd, .len = 8 };
+	struct task leaves = { .run = task_connect, .fd = fd };
+	struct task listens = { .run = task_listen, .fd = fd };
+	struct absent absent;
+	union addr a;
+
+	addr_set(&a, variant->family, v4 ? "192.0.2.1" : "2001:db8::1", 9);
+	OK(set_int(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, 1));
+	absent_make(&absent, page);
+	holds.buf = absent.there;
+	leaves.addr = &a;
+	task_start(&holds);
+	await(absent.fd, POLLIN);
+	task_start(&leaves);
+	task_start(&listens);
+	absent_give(&absent, 0, page);
+	task_join(&holds);
+	FAILS(ENETUNREACH, task_join(&leaves));
+	OK(task_join(&listens));
+	OK(close(fd));
+	EQ(before, OK(sockets_shown(1u << 31)));
+}
+
 /*
  * Memory runs out while a send() is in the middle of its bytes: what went before
  * asked for no completion, as more was to follow.  It goes on all the same.
