@@ -639,6 +639,20 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 	return sizeof(sin);
 }
 
+/* As tcp_disconnect(): not if it has failed already, or both sides have ended it. */
+static bool sdp_connect_needs_reset(const struct sdp_sk *ssk)
+{
+	switch (sdp_conn_state(ssk->conn)) {
+	case SDP_ESTABLISHED:
+	case SDP_FIN_WAIT_1:
+	case SDP_FIN_WAIT_2:
+	case SDP_CLOSE_WAIT:
+		return !READ_ONCE(ssk->conn->tx.err);
+	default:
+		return ssk->mode == SDP_SK_CONNECTING;
+	}
+}
+
 /* One connect() under way. */
 struct sdp_connect_call {
 	int flags;		/* O_NONBLOCK */
@@ -660,7 +674,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		return -EINVAL;
 	if (addr->sa_family == AF_UNSPEC) {
 		if (ssk->conn) {
-			if (ssk->mode == SDP_SK_CONNECTING)
+			if (sdp_connect_needs_reset(ssk))
 				WRITE_ONCE(sk->sk_err, ECONNRESET);
 			sdp_connect_abort(sk, ssk, false);
 			sdp_connect_undo_names(sk);

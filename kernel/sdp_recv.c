@@ -30,7 +30,6 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 			    struct sdp_conn *conn, u32 seen, size_t done)
 {
 	bool failed = sdp_link_failed(conn, ssk);
-	int err;
 
 	if (!failed && !sk->sk_err && !sdp_link_is_eof(sk, conn))
 		return -EINPROGRESS;
@@ -44,11 +43,10 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 	/* Behind the end of the stream an error is who sends to hear. */
 	if (done || test_bit(SDP_CONN_EOF, &conn->flags))
 		return 0;
-	err = sock_error(sk);
-	/* Dissolved by connect(AF_UNSPEC): by nobody's fault, and no end of the stream. */
-	if (!err && ssk->conn != conn)
-		err = -EPIPE;
-	return err;
+	/* Dissolved by connect(AF_UNSPEC): no end of the stream, and the error is left
+	 * for who asks.
+	 */
+	return ssk->conn == conn ? sock_error(sk) : -EPIPE;
 }
 
 /* An urgent byte out of line is no part of the stream. */

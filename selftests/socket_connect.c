@@ -451,12 +451,38 @@ TEST(connect_unspec)
 	pair_open(&p);
 	OK(connect(p.c, &x.sa, sizeof(x.in)));
 	FAILS(ENOTCONN, peer_of(p.c, &x));
+	EQ_HEX(POLLERR, poll_one(p.c, 0, 0) & POLLERR);
+	EQ(ECONNRESET, get_int(p.c, SOL_SOCKET, SO_ERROR));
 	expect_reset(p.s);
 	OK(connect_to(p.c, &p.addr));
 	must_be_sdp(p.c);
 	s = accept_one(p.l);
 	send_text(p.c, "second life");
 	recv_text(s, "second life");
+}
+
+/* One that came to its end, by an error or by both sides, is dissolved without. */
+TEST(connect_unspec_ended)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC };
+	struct linger at_once = { .l_onoff = 1 };
+	struct pair p;
+
+	pair_open(&p);
+	OK(setsockopt(p.s, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	close(p.s);
+	expect_reset(p.c);
+	OK(connect(p.c, &x.sa, sizeof(x.in)));
+	EQ(0, get_int(p.c, SOL_SOCKET, SO_ERROR));
+
+	OK(connect_to(p.c, &p.addr));
+	p.s = accept_one(p.l);
+	close(p.s);
+	expect_eof(p.c);
+	OK(shutdown(p.c, SHUT_WR));
+	settle();
+	OK(connect(p.c, &x.sa, sizeof(x.in)));
+	EQ(0, get_int(p.c, SOL_SOCKET, SO_ERROR));
 }
 
 /* Who waits for bytes meanwhile is not told that these have come to their end. */
