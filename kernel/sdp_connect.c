@@ -253,7 +253,7 @@ static bool sdp_connect_wants_tcp(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return tp->repair || tp->fastopen_connect || sdp_ulp_has_keys(sk);
+	return tp->repair || tp->fastopen_connect || sdp_ulp_needs_packets(sk);
 }
 
 /* A link-local address needs one device, and no two. */

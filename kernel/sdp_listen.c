@@ -150,8 +150,10 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 					   &remote->ip, remote->port,
 					   &local->ip, ntohs(local->port),
 					   ifindex, sdif);
-	/* Who wants segments signed has no use for a client that cannot. */
-	if (sk && sk->sk_state == TCP_LISTEN && !sdp_ulp_has_keys(sk)) {
+	/* Who wants segments signed has no use for a client that cannot, and who
+	 * looks at packets none for one whose packets nobody sees.
+	 */
+	if (sk && sk->sk_state == TCP_LISTEN && !sdp_ulp_needs_packets(sk)) {
 		ssk = sdp_ulp_get(sk);
 		*uid = sk_uid(sk);
 	}

@@ -210,8 +210,25 @@ bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk)
 	return ssk->by_ulp || READ_ONCE(sdp_net(sock_net(sk))->fallback);
 }
 
-bool sdp_ulp_has_keys(const struct sock *sk)
+/* Options of IP, IP_MINTTL, and their like of IPv6; a socket of that may speak IPv4. */
+static bool sdp_ulp_has_ip_options(const struct sock *sk)
 {
+	const struct inet_sock *inet = inet_sk(sk);
+
+	if (rcu_access_pointer(inet->inet_opt) || READ_ONCE(inet->min_ttl))
+		return true;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		return rcu_access_pointer(inet6_sk(sk)->opt) ||
+		       READ_ONCE(inet6_sk(sk)->min_hopcount);
+#endif
+	return false;
+}
+
+bool sdp_ulp_needs_packets(const struct sock *sk)
+{
+	if (rcu_access_pointer(sk->sk_filter) || sdp_ulp_has_ip_options(sk))
+		return true;
 #ifdef CONFIG_TCP_AO
 	if (rcu_access_pointer(tcp_sk(sk)->ao_info))
 		return true;

@@ -178,15 +178,16 @@ struct sock *sdp_ulp_steal(struct net *net, int family, int kern);
 bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk);
 
 /**
- * sdp_ulp_has_keys() - does it sign its segments, and want others signed?
+ * sdp_ulp_needs_packets() - does it have an option about packets?
  * @sk: the socket
  *
- * SDP has nothing like TCP_MD5SIG or TCP-AO.
+ * SDP has nothing like TCP_MD5SIG or TCP-AO, no hop limit to look at, no options of
+ * IP, and no packet to show to a filter (SO_ATTACH_FILTER, SO_ATTACH_BPF).
  *
  * Context: any; of a socket that is not locked, under RCU.
- * Return: true if it has keys for that.
+ * Return: true if it has one that SDP cannot keep.
  */
-bool sdp_ulp_has_keys(const struct sock *sk);
+bool sdp_ulp_needs_packets(const struct sock *sk);
 
 /**
  * sdp_ulp_init() - take TCP's operations, derive ours

@@ -5,6 +5,7 @@
  * about here; time-out and a bad answer in selftests/wire and pair_cm.c.
  */
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,15 @@ static int sign(int fd, const union addr *a)
 	return setsockopt(fd, SOL_TCP, TCP_MD5SIG, &md5, sizeof(md5));
 }
 
+/* One that lets all pass. */
+static int set_filter(int fd)
+{
+	struct sock_filter all = { .code = BPF_RET | BPF_K, .k = ~0u };
+	struct sock_fprog prog = { .len = 1, .filter = &all };
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
+}
+
 /* What SDP cannot keep, and TCP can: of each, TCP alone says whether it has it. */
 static int options_fall_(const union addr *a)
 {
@@ -96,6 +106,25 @@ static int options_fall_(const union addr *a)
 	OK(set_int(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, 1));
 	falls(fd, a, SDP_REASON_OPTION);
 	falls_by(connect_by_send, sock(), a, SDP_REASON_OPTION);
+
+	fd = sock();
+	OK(set_filter(fd));
+	falls(fd, a, SDP_REASON_OPTION);
+	fd = sock();
+	OK(set_int(fd, SOL_IP, IP_MINTTL, 2));
+	falls(fd, a, SDP_REASON_OPTION);
+	fd = sock();
+	OK(setsockopt(fd, SOL_IP, IP_OPTIONS, "\1\1\1\0", 4));
+	falls(fd, a, SDP_REASON_OPTION);
+	if (variant->family == AF_INET6) {
+		fd = sock();
+		OK(set_int(fd, SOL_IPV6, IPV6_MINHOPCOUNT, 2));
+		falls(fd, a, SDP_REASON_OPTION);
+		fd = sock();
+		/* One unit of eight bytes: PadN. */
+		OK(setsockopt(fd, SOL_IPV6, IPV6_DSTOPTS, "\0\0\1\4\0\0\0\0", 8));
+		falls(fd, a, SDP_REASON_OPTION);
+	}
 
 	fd = sock();
 	if (sign(tcp_sock(), a)) {
@@ -175,9 +204,16 @@ TEST_LIMIT(reasons_agree, ON_DOOR3, 60)
 	l = listener(&ours, 8);
 	falls(sock(), &ours, SDP_REASON_LEARNING);
 
-	/* One that is full says so until there is room, or no more time. */
+	/* One that looks at packets sees none of SDP's. */
 	sysctl("learn", 0);
 	sysctl("cache_timeout", 0);
+	OK(set_filter(l));
+	falls(sock(), &ours, SDP_REASON_REFUSED);
+	OK(set_int(l, SOL_SOCKET, SO_DETACH_FILTER, 0));
+	OK(set_int(l, SOL_IP, IP_MINTTL, 2));
+	falls(sock(), &ours, SDP_REASON_REFUSED);
+
+	/* One that is full says so until there is room, or no more time. */
 	close(l);
 	l = listener(&ours, 0);
 	fd = sock();
