@@ -179,10 +179,14 @@ bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key)
 	return mine;
 }
 
-/* Silence may be an accident, and a lack of room a moment's. */
+/*
+ * Silence may be an accident, and a lack of room a moment's.  So may be that a host was
+ * not found: one question for its address that was lost, or a moment without a route.
+ */
 static bool sdp_peers_passes(u8 reason)
 {
-	return reason == SDP_REASON_TIMEOUT || reason == SDP_REASON_BUSY;
+	return reason == SDP_REASON_TIMEOUT || reason == SDP_REASON_BUSY ||
+	       reason == SDP_REASON_NO_ROUTE;
 }
 
 /* The first that passes is held against it for a short time only, each that
