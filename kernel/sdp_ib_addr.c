@@ -67,9 +67,10 @@ static int sdp_ib_check_policy(const struct dst_entry *dst)
 								 0;
 }
 
+/* @via: the index of the net device that it leads to; 0: none, it is this host. */
 static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
 			     struct sdp_addr *local,
-			     const struct sdp_addr *remote)
+			     const struct sdp_addr *remote, int *via)
 {
 	int err;
 
@@ -91,6 +92,7 @@ static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
 		if (IS_ERR(rt))
 			return PTR_ERR(rt);
 		err = sdp_ib_check_policy(&rt->dst);
+		*via = rt->rt_flags & RTCF_LOCAL ? 0 : rt->dst.dev->ifindex;
 		ip_rt_put(rt);
 		ipv6_addr_set_v4mapped(fl4.saddr, &local->ip);
 	} else {
@@ -110,6 +112,8 @@ static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
 		if (IS_ERR(dst))
 			return PTR_ERR(dst);
 		err = sdp_ib_check_policy(dst);
+		*via = ((struct rt6_info *)dst)->rt6i_flags & RTF_LOCAL ?
+		       0 : dst->dev->ifindex;
 		dst_release(dst);
 		local->ip = fl6.saddr;
 	}
@@ -118,17 +122,32 @@ static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
 
 int sdp_ib_route_source(struct sdp_conn *conn)
 {
+	int via;
+
 	return sdp_ib_find_route(conn->net, conn->ifindex, conn->mark,
-				 conn->uid, &conn->local, &conn->remote);
+				 conn->uid, &conn->local, &conn->remote, &via);
+}
+
+bool sdp_ib_may_leave_by(const struct sdp_conn *conn, int ifindex)
+{
+	struct sdp_addr from = conn->local;
+	int via;
+
+	if (!conn->ifindex)
+		return true;
+	return !sdp_ib_find_route(conn->net, conn->ifindex, conn->mark,
+				  conn->uid, &from, &conn->remote, &via) &&
+	       (!via || via == ifindex);
 }
 
 bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,
 		       const struct sdp_addr *remote)
 {
 	struct sdp_addr from = *local;
+	int via;
 
 	return !sdp_ib_find_route(dev_net(ndev), ndev->ifindex, 0,
-				  GLOBAL_ROOT_UID, &from, remote);
+				  GLOBAL_ROOT_UID, &from, remote, &via);
 }
 
 bool sdp_ib_is_loopback(const struct in6_addr *ip)

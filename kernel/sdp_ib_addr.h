@@ -54,6 +54,20 @@ void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip);
 int sdp_ib_route_source(struct sdp_conn *conn);
 
 /**
+ * sdp_ib_may_leave_by() - is it the net device that the socket is bound to?
+ * @conn: the connection, its addresses set
+ * @ifindex: the net device that owns the address, as rdma_cm found it
+ *
+ * rdma_cm goes by the device that has the local address, which need not be the one
+ * that SO_BINDTODEVICE names: that may have none of its own.
+ *
+ * Context: process; sleeps.
+ * Return: true if the socket is bound to no device, the route leads there, or to this
+ * host.
+ */
+bool sdp_ib_may_leave_by(const struct sdp_conn *conn, int ifindex);
+
+/**
  * sdp_ib_may_answer() - is there a way back, and without IPsec?
  * @ndev: the net device that a REQ came to
  * @local: the address and port that it is for
