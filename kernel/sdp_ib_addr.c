@@ -150,6 +150,11 @@ bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,
 				  GLOBAL_ROOT_UID, &from, remote, &via);
 }
 
+bool sdp_ib_is_understood(const struct in6_addr *ip)
+{
+	return ipv6_addr_v4mapped(ip) || ipv6_mod_enabled();
+}
+
 bool sdp_ib_is_loopback(const struct in6_addr *ip)
 {
 	/* TCP takes the wildcard for loopback. */

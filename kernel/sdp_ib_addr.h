@@ -80,6 +80,19 @@ bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,
 		       const struct sdp_addr *remote);
 
 /**
+ * sdp_ib_is_understood() - can this kernel look for it?
+ * @ip: the address
+ *
+ * With ipv6.disable=1 the tables that an IPv6 address is looked for in are not there, and
+ * a peer can name one in its Hello all the same.  With RoCE the CM has looked at the path
+ * before, with InfiniBand nobody has.
+ *
+ * Context: any.
+ * Return: true for IPv4, and for IPv6 where the kernel has it.
+ */
+bool sdp_ib_is_understood(const struct in6_addr *ip);
+
+/**
  * sdp_ib_is_loopback() - an address that no RDMA device has
  * @ip: the address
  *

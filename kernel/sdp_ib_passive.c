@@ -71,7 +71,9 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	sdp_ib_ip_from_wire(hello.dst_ip, hello.ipv, &local.ip);
 	sdp_ib_ip_from_wire(hello.src_ip, hello.ipv, &remote.ip);
 	remote.port = htons(hello.port);
-	ndev = sdp_ib_netdev(req, device, &local.ip);
+	ndev = NULL;
+	if (sdp_ib_is_understood(&local.ip) && sdp_ib_is_understood(&remote.ip))
+		ndev = sdp_ib_netdev(req, device, &local.ip);
 	if (!ndev) {
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_PATH, 1);
 		return sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_GID);

@@ -277,7 +277,8 @@ int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops), work_func_t decide,
 	sdp_ulp_decide = decide;
 	sdp_ulp_xport = xp;
 	err = sdp_ulp_take_ops(0, AF_INET, fill);
-	if (!err)
+	/* With ipv6.disable=1 there are no such sockets, ours included. */
+	if (!err && ipv6_mod_enabled())
 		err = sdp_ulp_take_ops(1, AF_INET6, fill);
 	if (err)
 		return err;

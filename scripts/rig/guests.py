@@ -60,7 +60,8 @@ class Uml:
     boots = 1
     own_time = False    # whether a guest's second is not the machine's
 
-    def __init__(self, kernel_dir, smp):
+    def __init__(self, kernel_dir, boot, smp):
+        self.boot = boot        # more arguments for the kernel
         self.kernel = os.path.join(kernel_dir, 'linux')
         self.smp = smp
 
@@ -74,7 +75,7 @@ class Uml:
                     'root=/dev/root', 'rootfstype=hostfs', 'rootflags=/', 'ro',
                     f'init={run}/guest/init', f'rig_n={n}', 'rig_kind=uml',
                     f'rig_run={run}', f'rig_mhz={cpu_mhz()}', 'con=null', 'con0=null,fd:1',
-                    'quiet', 'panic=-1', 'dummy.numdummies=0', 'kunit.enable=1']
+                    'quiet', 'panic=-1', 'dummy.numdummies=0', 'kunit.enable=1', *self.boot]
             argv += [f'vec{j}:transport=fd,fd={s.fileno()},mac=52:54:00:0{9 - j}:00:0{n},mtu=4200'
                      for j, s in enumerate(mine)]
             if self.smp:
@@ -106,7 +107,8 @@ class Qemu:
     boots = 3       # the emulator can trip over a kernel that patches itself while booting
     trial_limit = 20
 
-    def __init__(self, emulator, kernel_dir, smp, icount, cache, tsc):
+    def __init__(self, emulator, kernel_dir, boot, smp, icount, cache, tsc):
+        self.boot = boot
         self.emulator = emulator
         self.kernel = glob.glob(f'{kernel_dir}/boot/vmlinuz-*')[0]
         self.initramfs = f'{kernel_dir}/initramfs'
@@ -128,7 +130,7 @@ class Qemu:
                 '-name', f'h{n}', '-serial', f'file:{run}/h{n}/console', '-append',
                 'console=ttyS0 panic=-1 oops=panic quiet net.ifnames=0 mitigations=off '
                 f'nowatchdog tsc=reliable {tsc}dummy.numdummies=0 rig_kind=qemu '
-                f'rig_n={n} rig_run={run} rig_modules={self.modules}',
+                + ' '.join([f'rig_n={n} rig_run={run} rig_modules={self.modules}', *self.boot]),
                 '-device', 'virtio-rng-pci',
                 # A device with memory, for tests that send from there.
                 '-object', 'memory-backend-memfd,id=bar,size=2M',

@@ -53,6 +53,10 @@ def scattered(n):
     return memoryview(m)[960:960 + n]       # nor do they begin with a page
 
 
+# Whether IPv6, of those that this kernel has.
+FAMILIES = (False, True) if os.path.isdir('/proc/sys/net/ipv6') else (False,)
+
+
 def new(v6=False, ulp=False):
     family = socket.AF_INET6 if v6 else socket.AF_INET
     if ulp:                             # TCP takes over where SDP cannot
@@ -463,7 +467,7 @@ def echo():
             pass
         s.close()
 
-    for v6 in False, True:
+    for v6 in FAMILIES:
         listener = new(v6)
         if v6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
