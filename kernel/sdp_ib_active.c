@@ -193,11 +193,14 @@ void sdp_ib_resolve_route(struct sdp_ib *ib)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 		return;
 	}
-	if (!sdp_ib_may_leave_by(ib->conn, ib->resolver->route.addr.dev_addr.bound_dev_if)) {
+	err = sdp_ib_check_device(ib->conn,
+				  ib->resolver->route.addr.dev_addr.bound_dev_if);
+	if (err == -ENODEV) {
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 		return;
 	}
-	err = rdma_resolve_route(ib->resolver, ib->conn->limit_ms);
+	if (!err)
+		err = rdma_resolve_route(ib->resolver, ib->conn->limit_ms);
 	if (sdp_ib_short_of(err))
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
 	else if (err)

@@ -18,6 +18,7 @@
 #include <net/ip_fib.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/neighbour.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
@@ -128,16 +129,20 @@ int sdp_ib_route_source(struct sdp_conn *conn)
 				 conn->uid, &conn->local, &conn->remote, &via);
 }
 
-bool sdp_ib_may_leave_by(const struct sdp_conn *conn, int ifindex)
+int sdp_ib_check_device(const struct sdp_conn *conn, int ifindex)
 {
 	struct sdp_addr from = conn->local;
-	int via;
+	int via, err;
 
-	if (!conn->ifindex)
-		return true;
-	return !sdp_ib_find_route(conn->net, conn->ifindex, conn->mark,
-				  conn->uid, &from, &conn->remote, &via) &&
-	       (!via || via == ifindex);
+	/* Of a VRF any of its devices, and the next look may find another. */
+	if (!conn->ifindex || conn->ifindex == ifindex ||
+	    l3mdev_master_ifindex_by_index(conn->net, ifindex) == conn->ifindex)
+		return 0;
+	err = sdp_ib_find_route(conn->net, conn->ifindex, conn->mark,
+				conn->uid, &from, &conn->remote, &via);
+	if (err)
+		return err;
+	return via && via != ifindex ? -ENODEV : 0;
 }
 
 bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,

@@ -54,7 +54,7 @@ void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip);
 int sdp_ib_route_source(struct sdp_conn *conn);
 
 /**
- * sdp_ib_may_leave_by() - is it the net device that the socket is bound to?
+ * sdp_ib_check_device() - is it the net device that the socket is bound to?
  * @conn: the connection, its addresses set
  * @ifindex: the net device that owns the address, as rdma_cm found it
  *
@@ -62,10 +62,10 @@ int sdp_ib_route_source(struct sdp_conn *conn);
  * that SO_BINDTODEVICE names: that may have none of its own.
  *
  * Context: process; sleeps.
- * Return: true if the socket is bound to no device, the route leads there, or to this
- * host.
+ * Return: 0 if the socket is bound to no device, to this one or its VRF, or the peer is
+ * this host; -ENODEV if it is another; or why there is no route by now.
  */
-bool sdp_ib_may_leave_by(const struct sdp_conn *conn, int ifindex);
+int sdp_ib_check_device(const struct sdp_conn *conn, int ifindex);
 
 /**
  * sdp_ib_may_answer() - is there a way back, and without IPsec?

@@ -6,8 +6,8 @@
  * TCP may begin, so the answer is kept: for net.sdp.cache_timeout where it was
  * no.  What says something about a host (it did not answer, no RDMA device
  * leads there) is kept for all its ports; a refusal for the one that refused.
- * A host that does not answer in time, or has no room, is asked again sooner,
- * at first.
+ * A host that does not answer in time, is not found, or has no room, is asked
+ * again sooner, at first.
  *
  * Only attempts that may fall back ask.  Who wants SDP or nothing always tries,
  * and what he finds is kept too; but no failure of a socket that is bound to an
