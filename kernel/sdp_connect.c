@@ -639,7 +639,10 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 	return sizeof(sin);
 }
 
-/* As tcp_disconnect(): not if it has failed already, or both sides have ended it. */
+/*
+ * As tcp_disconnect(): not if it has failed already, or both sides have ended it.  (TCP's
+ * does if bytes of that are unsent yet.)
+ */
 static bool sdp_connect_needs_reset(const struct sdp_sk *ssk)
 {
 	switch (sdp_conn_state(ssk->conn)) {

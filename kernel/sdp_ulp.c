@@ -214,8 +214,14 @@ bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk)
 static bool sdp_ulp_has_ip_options(const struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
+	const struct ip_options_rcu *opt;
+	bool any;
 
-	if (rcu_access_pointer(inet->inet_opt) || READ_ONCE(inet->min_ttl))
+	rcu_read_lock();
+	opt = rcu_dereference(inet->inet_opt);
+	any = opt && opt->opt.optlen;	/* without any, once they were cleared */
+	rcu_read_unlock();
+	if (any || READ_ONCE(inet->min_ttl))
 		return true;
 #if IS_ENABLED(CONFIG_IPV6)
 	if (sk->sk_family == AF_INET6)

@@ -85,7 +85,7 @@ warns_static() {
 	silent
 	expect 0 "$run" "$bin/static_pie"
 	says "statically linked"
-	expect 0 "$run" "$bin/static_pie"
+	expect 125 "$run" --require "$bin/static_pie"
 	says "statically linked"
 }
 

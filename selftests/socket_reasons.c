@@ -116,6 +116,11 @@ static int options_fall_(const union addr *a)
 	fd = sock();
 	OK(setsockopt(fd, SOL_IP, IP_OPTIONS, "\1\1\1\0", 4));
 	falls(fd, a, SDP_REASON_OPTION);
+	/* What is cleared again is none. */
+	fd = sock();
+	OK(setsockopt(fd, SOL_IP, IP_OPTIONS, "\1\1\1\0", 4));
+	OK(setsockopt(fd, SOL_IP, IP_OPTIONS, NULL, 0));
+	falls(fd, a, SDP_REASON_REFUSED);
 	if (variant->family == AF_INET6) {
 		fd = sock();
 		OK(set_int(fd, SOL_IPV6, IPV6_MINHOPCOUNT, 2));
