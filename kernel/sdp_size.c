@@ -132,7 +132,7 @@ void sdp_size_given(struct sdp_conn *conn, u32 size)
 		conn->tx.asked = false;
 		conn->tx.grown = false;
 		if (size <= conn->tx.ask || size < conn->tx.had)
-			conn->tx.flush = sdp_flow_credits(&conn->tx.flow);
+			conn->tx.flush = conn->tx.flow.peer_bufs;
 		/* It will not give what it did not give now. */
 		conn->tx.keeps = size > conn->tx.ask;
 	}

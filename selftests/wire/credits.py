@@ -447,6 +447,39 @@ def comes_small(c, want):
     assert got == want
 
 
+@case(connect=1, shrinks=1)
+def uses_up_what_was_posted_again(t):
+    """What was under way when the peer answered has used a buffer that he may have posted
+    again before he heard that his answer was: that one is as large."""
+    t.sysctl('shrink_after', int(400 * FACTOR))
+    c, s = t.down(bufs=4)
+    t.sent(s, 3000)
+    c.expect_data(pattern(3000))
+    c.bufs = 20
+    c.send(sdp.DATA)
+    m = c.recv()
+    while m.mid != sdp.CH_RCV_BUF:
+        assert m.mid == sdp.DATA and not m.payload, m
+        m = c.recv()
+    t.sent(s, 100)
+    c.expect_data(pattern(100))
+    c.bufs = 12
+    c.send(sdp.CH_RCV_BUF_ACK, size=4096, ack=c.heard - 1)
+    # It knows of 11, and leaves two; those twelve are what may be large.
+    for n in range(9):
+        m = c.recv()
+        assert m.mid == sdp.DATA and not m.payload, m
+    for more in 2, 1:
+        t.quiet(c, seconds=0.2)
+        c.bufs = 4
+        c.send(sdp.DATA)
+        for n in range(more):
+            m = c.recv()
+            assert m.mid == sdp.DATA and not m.payload, m
+    t.quiet(c, seconds=1)
+    t.kernel_closes(c, s)
+
+
 @case(('for larger ones', None), ('for less, when idle', 400), connect=1)
 def change_is_not_answered(t, idle):
     """ChRcvBuf, and nobody answers: the stream goes on as before, or with what is certain
