@@ -14,7 +14,6 @@
 
 #include "fault.h"
 #include "lib/module.h"
-#include "lib/verbs.h"
 
 enum { LIFE = 200000 };
 
@@ -588,18 +587,6 @@ TEST_LIMIT(life_10_percent, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 120)
 	many_faults("10");
 }
 
-/*
- * A device that is to go, after faults.  What the core's table of registrations keeps
- * of one that found no memory there goes with the next (softroce_nodes.sh): but that
- * registration serves, and goes back to the device's idle ones, so there may be no
- * next.  Its tables of queue pairs and CM ids have had the next connection's.
- */
-static void life_of_device(struct task *t, union addr *a)
-{
-	life_start(t, a);
-	verbs_register_once("rxe0");
-}
-
 /* Either all of it is there, or the next one serves; false if it was that one. */
 static bool device_serves(const union addr *a)
 {
@@ -621,7 +608,7 @@ static void device_at_sites(void)
 	/* The first connection makes what others find; it lends all that it can. */
 	sysctl("zcopy_thresh", 4096);
 	sysctl("zcopy_adapt", 0);
-	life_of_device(&t, &a);
+	life_start(&t, &a);
 	for (n = fault_site_next(-1); n >= 0; n = fault_site_next(n)) {
 		device_remove();
 		fault_site_arm(n);
@@ -646,7 +633,7 @@ TEST_LIMIT(device_add_faults, BIT(DOOR1_V4), 240)
 		device_at_sites();
 		return;
 	}
-	life_of_device(&t, &a);
+	life_start(&t, &a);
 	for (k = 2; k < 200; k++) {
 		device_remove();
 		fault_strike_once("failslab", k);
@@ -674,7 +661,7 @@ TEST_LIMIT(device_goes_any_time, BIT(DOOR1_V4) | BIT(DOOR2_V6), 240)
 	union addr a;
 	pid_t pid;
 
-	life_of_device(&t, &a);
+	life_start(&t, &a);
 	for (i = 0; i < 12; i++) {
 		pid = OK(fork());
 		if (!pid) {

@@ -4,8 +4,8 @@
 # left of a table that found no memory.  Their tables of objects are xarrays.  An
 # xarray that has to grow by several nodes, and gets but some of them, keeps those,
 # empty, until an index beside them is used; both take a table for empty only if it has
-# no node, warn when the device goes, and leak them.  That is why the fault cases spare
-# __rxe_add_to_pool(), and register something before a device goes (life_of_device()).
+# no node, warn when the device goes, and leak them.  A table is asked for a node twice,
+# by __xas_nomem() the second time: that is why the fault cases spare it.
 # It takes some minutes and ends with two warnings in the log; make check-all asks for
 # them:
 #

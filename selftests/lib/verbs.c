@@ -40,18 +40,3 @@ struct ibv_qp *verbs_made(struct ibv_pd *pd, struct ibv_cq *cq)
 	verbs_must(!!qp, "ibv_create_qp");
 	return qp;
 }
-
-void verbs_register_once(const char *name)
-{
-	static char page[4096];
-	struct ibv_context *ctx = verbs_opened(name);
-	struct ibv_pd *pd = ibv_alloc_pd(ctx);
-	struct ibv_mr *mr;
-
-	verbs_must(!!pd, "ibv_alloc_pd");
-	mr = ibv_reg_mr(pd, page, sizeof(page), 0);
-	verbs_must(!!mr, "ibv_reg_mr");
-	ibv_dereg_mr(mr);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(ctx);
-}

@@ -11,7 +11,5 @@ void verbs_must(int well, const char *what);
 struct ibv_context *verbs_opened(const char *name);
 /* An RC queue pair for one message each way, or the program ends. */
 struct ibv_qp *verbs_made(struct ibv_pd *pd, struct ibv_cq *cq);
-/* A registration comes and goes, or the program ends. */
-void verbs_register_once(const char *name);
 
 #endif /* _SELFTESTS_VERBS_H */
