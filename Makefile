@@ -13,21 +13,33 @@
 #   make install        on a real host, as root: PREFIX, LIBDIR, MANDIR, SYSCONFDIR, DESTDIR
 #   make uninstall      what install made, by the same variables
 KDIR ?= /lib/modules/$(shell uname -r)/build
-KVER ?= $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null || uname -r)
+# As modprobe will look for it; Debian 12's kernel.release says something else.
+KVER ?= $(or $(shell awk -F'"' '/UTS_RELEASE/ { print $$2 }' \
+		$(KDIR)/include/generated/utsrelease.h 2>/dev/null),$(shell uname -r))
 O ?= $(CURDIR)/build
 PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 
+ifneq ($(words $(CURDIR)),1)
+$(error make and Kbuild take no path with a blank, as this one: $(CURDIR))
+endif
+# Ours alone: the kernel's make has another meaning for it.
+MAKEOVERRIDES := $(filter-out O=%,$(MAKEOVERRIDES))
+override O := $(abspath $(O))
+
 .PHONY: all module tools install uninstall demo check check-all check-model fuzz bench clean
 
 all: module tools
 
-# Built in a copy: the objects of two kernels never mix, the tree stays clean.
+# Built in a copy: the objects of two kernels never mix, the tree stays clean.  A file
+# that differs is new there, whatever its time says; one that is gone is nobody's.
 module:
 	@test -d $(KDIR) || { echo "No kernel build tree at $(KDIR): install linux-headers-$$(uname -r), or say make KDIR=..." >&2; exit 1; }
 	mkdir -p $(O)/module/$(KVER)
-	cp -r -u Kbuild kernel uapi $(O)/module/$(KVER)/
+	@find Kbuild kernel uapi -type f | while read -r f; do \
+		cmp -s "$$f" "$(O)/module/$(KVER)/$$f" || \
+		install -D -m 644 "$$f" "$(O)/module/$(KVER)/$$f" || exit; done
 	$(MAKE) -C $(KDIR) M=$(O)/module/$(KVER) modules
 
 tools:
@@ -56,4 +68,4 @@ fuzz:
 	@scripts/fuzz $(SECONDS)
 
 clean:
-	rm -rf $(O)
+	rm -rf "$(O)"

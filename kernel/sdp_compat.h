@@ -18,9 +18,7 @@
 #include <linux/slab.h>
 #include <linux/splice.h>
 #include <linux/sysctl.h>
-#include <linux/timer.h>
 #include <linux/uio.h>
-#include <linux/workqueue.h>
 #include <net/sock.h>
 
 #define SDP_KERNEL(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
@@ -35,6 +33,13 @@
 typedef struct sockaddr_unsized sdp_sockaddr;
 #else
 typedef struct sockaddr sdp_sockaddr;
+#endif
+
+/* 6.18: the listener look-ups lost their hash table argument. */
+#if SDP_KERNEL(6, 18)
+#define SDP_HASHINFO(net)
+#else
+#define SDP_HASHINFO(net)	(net)->ipv4.tcp_death_row.hashinfo,
 #endif
 
 /* 6.17: sock_i_uid() became sk_uid(). */
@@ -53,23 +58,6 @@ typedef struct sockaddr sdp_sockaddr;
 #define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL, false)
 #else
 #define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL)
-#endif
-
-/* 6.15: the listener look-ups lost their hash table argument. */
-#if SDP_KERNEL(6, 15)
-#define SDP_HASHINFO(net)
-#else
-#define SDP_HASHINFO(net)	(net)->ipv4.tcp_death_row.hashinfo,
-#endif
-
-/* 6.13: hrtimer and timer helpers were renamed. */
-#ifndef timer_container_of
-#define timer_container_of	from_timer
-#endif
-
-/* 6.12: workqueues say whether they are per processor. */
-#ifndef WQ_PERCPU
-#define WQ_PERCPU		0
 #endif
 
 /* 6.11: sysctl handlers take a const table. */
