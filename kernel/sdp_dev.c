@@ -129,7 +129,9 @@ static int sdp_dev_add(struct ib_device *ib)
 			    ib->attrs.max_cqe);
 	sdp_cq_pool_init(&dev->send_cqs, ib, dev->sq_size);
 	sdp_cq_pool_init(&dev->recv_cqs, ib, dev->rq_size);
-	sdp_mr_pool_init(&dev->mrs, dev->pd, SDP_SPAN_PAGES + 1);
+	/* ocrdma takes iova for where in the first page it begins: that is copied. */
+	sdp_mr_pool_init(&dev->mrs, dev->pd,
+			 ib->ops.driver_id == RDMA_DRIVER_OCRDMA ? 0 : SDP_SPAN_PAGES + 1);
 	dev->reg_alone = ib->ops.driver_id == RDMA_DRIVER_RXE;
 	dev->max_rd_atom = clamp_t(int, min(ib->attrs.max_qp_rd_atom,
 					    ib->attrs.max_qp_init_rd_atom),

@@ -13,6 +13,9 @@
  * is at an address by chance, each time another, which a peer has to be told: a
  * wrong one costs it its connection.  (Where a process or the kernel has its
  * memory is nobody's business anyway.)
+ *
+ * That goes for what a peer is to reach.  What our own device reads or writes by a
+ * local key begins where ib_map_mr_sg() said: rdmavt (hfi1) takes nothing else.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -92,14 +95,15 @@ int sdp_mr_map(struct sdp_mr *mr, struct sdp_span *span)
 		sdp_mr_unmap(ib, span);
 		return -EINVAL;
 	}
+	mr->dma = mr->mr->iova;
 	/* Half of all, so that its end is no wrap. */
-	mr->mr->iova = (get_random_u64() >> 1 & PAGE_MASK) |
-		       offset_in_page(mr->mr->iova);
+	mr->told = (get_random_u64() >> 1 & ~(u64)(PAGE_SIZE - 1)) |
+		   offset_in_page(mr->dma);
 	/* Any other than the last, which a peer may be late with. */
 	ib_update_fast_reg_key(mr->mr, (mr->mr->rkey + 1 +
 					get_random_u32() % 255) & 0xff);
 	span->key = mr->mr->rkey;
-	span->va = mr->mr->iova;
+	span->va = mr->told;
 	return 0;
 }
 

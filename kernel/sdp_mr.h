@@ -20,6 +20,8 @@ struct sdp_mr_pool {
 struct sdp_mr {
 	struct ib_mr *mr;
 	struct sdp_pooled idle;
+	u64 dma;			/* where it begins, for our device, */
+	u64 told;			/* and for a peer: mr->iova is either */
 	bool valid;			/* its key may lead somewhere */
 };
 

@@ -95,6 +95,8 @@ static struct ib_sge sdp_qp_sge(const struct sdp_qp *qp, u64 dma, u32 bytes)
 static struct ib_reg_wr sdp_qp_reg_wr(struct sdp_mr *mr, int access,
 				      struct ib_send_wr *next, void *cookie)
 {
+	mr->mr->iova = access & (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE) ?
+		       mr->told : mr->dma;
 	return (struct ib_reg_wr) {
 		.wr.next	= next,
 		.wr.wr_id	= (uintptr_t)cookie,	/* if it fails */
@@ -169,7 +171,7 @@ int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 
 	if (!mr)
 		return ib_post_send(qp->qp, &wr.wr, NULL);
-	sge.addr = mr->mr->iova;
+	sge.addr = mr->dma;
 	sge.lkey = mr->mr->lkey;
 	/* The last of the three speaks for all. */
 	inv = sdp_qp_invalidate_wr(mr, cookie);
@@ -184,7 +186,7 @@ int sdp_qp_post_write(struct sdp_qp *qp, struct sdp_mr *mr,
 		      const struct sdp_qp_remote *to, void *cookie)
 {
 	struct ib_sge sge = {
-		.addr	= mr->mr->iova,
+		.addr	= mr->dma,
 		.length	= mr->mr->length,
 		.lkey	= mr->mr->lkey,
 	};
