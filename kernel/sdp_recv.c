@@ -296,8 +296,9 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
 	n = sdp_recv_ask(r->sk, r->conn, &r->msg->msg_iter, r->len - r->done,
 			 &r->wait, &r->timeo);
+	/* What made the buffer void is read, however late it was. */
 	if (n < 0)
-		return n == -ETIME ? 0 : n;
+		return n == -ETIME || READ_ONCE(r->conn->rx.inq) > seen ? 0 : n;
 	r->done += n;
 	r->ask = n > 0;
 	return 0;

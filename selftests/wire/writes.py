@@ -390,13 +390,16 @@ def asks_back(t, drop):
     t.kernel_closes(c, s)
 
 
-@case(accept=1)
-def reader_gives_up(t):
+@case(('and it is written', True), ('and data comes instead', False), accept=1)
+def reader_gives_up(t, write):
     """SO_RCVTIMEO: he does not leave before the peer has given it back."""
     c, s, asked = reader(t, 100000, 5000, flags=0, timeout=0.2 * FACTOR)
     c.expect(sdp.SINK_AVAIL_CANCEL)
-    c.qp.write(asked.va, asked.rkey, pattern(3000, 1))
-    c.send(sdp.RDMA_WR_COMPL, size=3000)
+    if write:
+        c.qp.write(asked.va, asked.rkey, pattern(3000, 1))
+        c.send(sdp.RDMA_WR_COMPL, size=3000)
+    else:
+        c.send_data(pattern(3000, 1))
     has_read(t, s, pattern(3000, 1))
     t.kernel_closes(c, s)
 
