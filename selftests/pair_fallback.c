@@ -259,7 +259,7 @@ static void falling_back_interrupted_server(void)
 /* ------------------------------------------------------------ what is remembered */
 
 enum {
-	ONCE	= 400,		/* ms that silence is held against a host at first, */
+	ONCE	= 1500,		/* ms that silence is held against a host at first, */
 	AGAIN	= 4 * ONCE,	/* and the second time */
 	MOST	= 64 * ONCE,	/* and at most, which is cache_timeout */
 };
@@ -309,7 +309,7 @@ static bool forgotten(const union addr *a)
  * Silence is the host's, not the port's, and may be an accident: held against it for
  * a 64th of cache_timeout, then for four times as long, until it answers.
  */
-PAIR_LIMIT(silence_remembered, ON_DOOR3, 60)
+PAIR_LIMIT(silence_remembered, ON_DOOR3, 90)
 
 static void silence_remembered_client(void)
 {
@@ -445,9 +445,16 @@ static void bound_to_another_device_server(void)
  * A call has one time-out, whatever it waits for in it: SDP, TCP's handshake, room,
  * data.  It is longer than the attempt, and two of them would be longer than both.
  */
-enum { CALL_MS = ATTEMPT + 200, CALL_MOST = ATTEMPT + CALL_MS - 100 };
+enum {
+	CALL_ATTEMPT	= 3000,
+	CALL_MS		= CALL_ATTEMPT + 200,
+	CALL_MOST	= CALL_ATTEMPT + CALL_MS - 100,
+};
 
-/* Nobody has the address: neither SDP nor TCP gets an answer in that time. */
+/*
+ * Nobody has the address: neither SDP nor TCP gets an answer in that time, which is not so
+ * long that the neighbour is given up.
+ */
 PAIR_ON(falling_back_sndtimeo, ON_SOME)
 
 static void falling_back_sndtimeo_client(void)
@@ -461,10 +468,10 @@ static void falling_back_sndtimeo_client(void)
 		sysctl("cache_timeout", 0);
 	}
 	nobody(&a);
-	OK(set_ms(c, SO_SNDTIMEO, CALL_MS));
+	OK(set_ms(c, SO_SNDTIMEO, ATTEMPT + 200));
 	since = ktap_watch();
 	FAILS(EINPROGRESS, connect_to(c, &a));
-	WAITED(CALL_MS, CALL_MOST, since);
+	WAITED(ATTEMPT + 200, ATTEMPT + ATTEMPT + 100, since);
 	/* It has not ended by that. */
 	EQ_HEX(0, poll_one(c, POLLOUT, 0));
 	EQ(-1, transport(c));
@@ -507,10 +514,10 @@ static void falling_back_timeouts_client(void)
 	server_addr(&a);
 	server_addr(&first);
 	if (on_sdp()) {
-		sysctl("connect_timeout", ATTEMPT);
+		sysctl("connect_timeout", CALL_ATTEMPT);
 		sysctl("cache_timeout", 0);
 	}
-	pid = trouble_for(CM_REQ, LOST, ATTEMPT + CALL_MS);
+	pid = trouble_for(CM_REQ, LOST, CALL_ATTEMPT + CALL_MS);
 	meet("unheard");
 	c = begun(&a);
 	since = ktap_watch();
@@ -572,6 +579,7 @@ static void connecting_timeouts_client(void)
 	since = ktap_watch();
 	FAILS(EAGAIN, recv(c, &x, 1, 0));
 	WAITED(CALL_MS, CALL_MS + HOW_LATE - 100, since);
+	await(c, POLLOUT);
 	must_be_sdp(c);
 	meet("done");
 }

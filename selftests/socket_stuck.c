@@ -268,14 +268,14 @@ TEST(user_timeout_after_a_bad_send)
  * What was sent before close() is delivered for as long as the peer takes it:
  * the time of FIN_WAIT_2 is for a peer that has all and does not close.
  */
-TEST_ON(closed_and_read_slowly, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V6))
+TEST_LIMIT(closed_and_read_slowly, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V6), 60)
 {
 	enum { PIECE = 16384 };
 	long long sum, pos, n;
 	struct pair p;
 
 	if (on_sdp())
-		sysctl("fin_timeout", ktap_ms(500));
+		sysctl("fin_timeout", ktap_ms(500) + 1500);
 	pair_start(&p);
 	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 65536));
 	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 32768));
@@ -285,7 +285,7 @@ TEST_ON(closed_and_read_slowly, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V6))
 	for (pos = 0; pos < sum; pos += n) {
 		n = sum - pos < PIECE ? sum - pos : PIECE;
 		recv_pattern(p.s, n, 5, pos);
-		sleep_ms(ktap_ms(100));
+		sleep_ms(ktap_ms(100) + 300);
 	}
 	/* Longer than the time without progress, by far. */
 	IN_RANGE(8 * PIECE, 50 * PIECE, sum);

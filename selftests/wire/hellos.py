@@ -544,7 +544,7 @@ def let_in(t, n):
     return s
 
 
-@case(('soon', 15, 0, 1.2), ('later', 20, 1.5, 4.4), accept=2)
+@case(('soon', 16, 0, 1.2), ('later', 20, 1.5, 4.4), accept=2)
 def silent_gives_way(t, timeout, early, at_last):
     """Whose REP is not answered for a second loses his place in a full backlog to the
     next who asks, be it that his REJ was lost or that he means no good.  Whose REP is
@@ -566,9 +566,13 @@ def silent_gives_way(t, timeout, early, at_last):
     t.kernel_closes(t.conns[-1], s)
 
 
+# Three times as long as until the REP is repeated, and a quarter of how long it is.
+SILENT = 1.8
+
+
 def request_silently(t):
-    """Who asks, has the REP, and says nothing more for a second."""
-    c = t.peer.request(t.host, PORT + 5, timeout=16)
+    """Who asks, has the REP, and says nothing more for SILENT seconds."""
+    c = t.peer.request(t.host, PORT + 5, timeout=17)
     t.conns.append(c)
     c.answer()
     return c
@@ -586,11 +590,11 @@ def silent_for_too_long(t):
     t.patience(600000)
     t.counted_by_case |= {'reject_backlog'}
     was = backlog_rejects(t)
-    n, first = fill_backlog(t, PORT + 5, 16)
-    time.sleep(1.2)
+    n, first = fill_backlog(t, PORT + 5, 17)
+    time.sleep(SILENT)
     second = request_silently(t)
     assert backlog_rejects(t) - was == 1
-    time.sleep(1.2)
+    time.sleep(SILENT)
     t.conns.append(t.peer.connect(t.host, PORT + 5))
     told_reset(first)
     assert backlog_rejects(t) - was == 2
@@ -619,12 +623,12 @@ def slow_keeps_its_wait(t):
     """So is he who said it when his place was another's: then nobody else has one."""
     t.patience(600000)
     t.counted_by_case |= {'reject_backlog'}
-    n, first = fill_backlog(t, PORT + 5, 16)
-    time.sleep(1.2)
+    n, first = fill_backlog(t, PORT + 5, 17)
+    time.sleep(SILENT)
     second = request_silently(t)
     was = backlog_rejects(t)
     first.mra()
-    time.sleep(1.2)
+    time.sleep(SILENT)
     rejected(t, t.peer.hello(t.host), port=PORT + 5)
     assert backlog_rejects(t) - was == 1
     for c in first, second:
@@ -640,10 +644,10 @@ def backlog_made_smaller(t):
     n = t.remote.listen(PORT + 5, False, 1)
     t.open.append(n)
     before = [request_silently(t) for _ in range(2)]
-    time.sleep(1.2)
+    time.sleep(SILENT)
     after = [request_silently(t) for _ in range(2)]
     t.remote.listen_again(n, 0)
-    time.sleep(1.2)
+    time.sleep(SILENT)
     rejected(t, t.peer.hello(t.host), port=PORT + 5)
     told_reset(before[0])
     after.append(request_silently(t))
