@@ -21,12 +21,16 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 
-ifneq ($(words $(CURDIR)),1)
-$(error make and Kbuild take no path with a blank, as this one: $(CURDIR))
+ifneq ($(words $(CURDIR)) $(words $(O)),1 1)
+$(error make and Kbuild take no path with a blank, as one of these: "$(CURDIR)" "$(O)")
 endif
 # Ours alone: the kernel's make has another meaning for it.
 MAKEOVERRIDES := $(filter-out O=%,$(MAKEOVERRIDES))
 override O := $(abspath $(O))
+override DESTDIR := $(abspath $(DESTDIR))
+ifneq ($(filter $(O)/%,$(CURDIR)/),)
+$(error O=$(O) is no directory for products: the sources are in it)
+endif
 
 .PHONY: all module tools install uninstall demo check check-all check-model fuzz bench clean
 
@@ -37,7 +41,7 @@ all: module tools
 module:
 	@test -d $(KDIR) || { echo "No kernel build tree at $(KDIR): install linux-headers-$$(uname -r), or say make KDIR=..." >&2; exit 1; }
 	mkdir -p $(O)/module/$(KVER)
-	@find Kbuild kernel uapi -type f | while read -r f; do \
+	@find Kbuild kernel uapi -name Kbuild -o -name '*.[ch]' ! -name '*.mod.c' | while read -r f; do \
 		cmp -s "$$f" "$(O)/module/$(KVER)/$$f" || \
 		install -D -m 644 "$$f" "$(O)/module/$(KVER)/$$f" || exit; done
 	$(MAKE) -C $(KDIR) M=$(O)/module/$(KVER) modules
