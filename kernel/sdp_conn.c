@@ -245,6 +245,11 @@ void sdp_conn_set_payer(struct sdp_conn *conn)
 		WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
 }
 
+static void sdp_conn_free(struct rcu_head *head)
+{
+	kmem_cache_free(sdp_conn_cache, container_of(head, struct sdp_conn, rcu));
+}
+
 void sdp_conn_put(struct sdp_conn *conn)
 {
 	if (!conn || !refcount_dec_and_test(&conn->ref))
@@ -259,7 +264,7 @@ void sdp_conn_put(struct sdp_conn *conn)
 	sdp_net_uncharge(conn->sn, conn->uid);
 	put_net(conn->net);
 	mutex_destroy(&conn->rx.poll);
-	kmem_cache_free(sdp_conn_cache, conn);
+	call_rcu(&conn->rcu, sdp_conn_free);
 	if (atomic_dec_and_test(&sdp_conn_live))
 		wake_up_all(&sdp_conn_gone);
 }
@@ -467,5 +472,6 @@ void sdp_conn_exit(void)
 {
 	sdp_conn_wait_all();
 	destroy_workqueue(sdp_conn_wq);
+	rcu_barrier();		/* sdp_conn_free() */
 	kmem_cache_destroy(sdp_conn_cache);
 }

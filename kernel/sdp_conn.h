@@ -122,6 +122,7 @@ struct sdp_meter {
 struct sdp_conn {
 	/* Set at birth, read without locks. */
 	refcount_t ref;
+	struct rcu_head rcu;
 	u32 id;				/* names it in every trace line */
 	bool active;			/* we sent the Hello */
 	bool probe;			/* we only ask whether one would do */

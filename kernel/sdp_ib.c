@@ -44,17 +44,8 @@ static bool sdp_ib_is_for_now(enum ib_cm_rej_reason reason)
 
 /* CM events; must not wait, see the top. */
 
-static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
-			   const struct ib_cm_event *event)
+static int sdp_ib_cm_heard(struct sdp_ib *ib, const struct ib_cm_event *event)
 {
-	struct sdp_ib *ib = cm_id->context;
-
-	if (event->event == IB_CM_REQ_RECEIVED)
-		return sdp_ib_req(cm_id, event);
-	if (event->event == IB_CM_SIDR_REQ_RECEIVED)
-		return sdp_ib_sidr_req(cm_id, event);
-	if (!ib)
-		return 0;
 	trace_sdp_cm(ib->conn->id, "event", event->event);
 	/* It is there, if late. */
 	WRITE_ONCE(ib->conn->silent_at, 0);
@@ -96,6 +87,34 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 		break;
 	}
 	return 0;
+}
+
+/*
+ * ib_destroy_cm_id() waits for what is told of messages that came.  That one of ours was
+ * not answered ib_cm may be about to tell without a reference to its id: so the
+ * connection may be over, and its memory is kept for as long as RCU has it.
+ */
+static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
+			   const struct ib_cm_event *event)
+{
+	struct sdp_ib *ib = cm_id->context;
+	bool lives;
+	int err;
+
+	if (event->event == IB_CM_REQ_RECEIVED)
+		return sdp_ib_req(cm_id, event);
+	if (event->event == IB_CM_SIDR_REQ_RECEIVED)
+		return sdp_ib_sidr_req(cm_id, event);
+	if (!ib)
+		return 0;
+	rcu_read_lock();
+	lives = refcount_inc_not_zero(&ib->conn->ref);
+	rcu_read_unlock();
+	if (!lives)
+		return 0;
+	err = sdp_ib_cm_heard(ib, event);
+	sdp_conn_put(ib->conn);
+	return err;
 }
 
 /* Teardown */
@@ -346,7 +365,9 @@ static void sdp_ib_info(struct sdp_conn *conn, char *device, size_t size,
 
 static void sdp_ib_release(struct sdp_conn *conn)
 {
-	kfree(conn->xp_priv);
+	struct sdp_ib *ib = conn->xp_priv;
+
+	kfree_rcu(ib, rcu);
 }
 
 static void sdp_ib_remove(struct sdp_dev *dev)

@@ -322,8 +322,11 @@ static int sdp_ib_try_sidr(struct sdp_ib *ib)
 
 void sdp_ib_send_req(struct sdp_ib *ib)
 {
-	int err = ib->conn->probe ? sdp_ib_try_sidr(ib) : sdp_ib_try_req(ib);
+	int err;
 
+	if (sdp_conn_state(ib->conn) != SDP_SYN_SENT)
+		return;		/* nobody would take the answer */
+	err = ib->conn->probe ? sdp_ib_try_sidr(ib) : sdp_ib_try_req(ib);
 	if (err == -ENODEV)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 	else if (err)	/* a provider's own ways to say so are no user's */
@@ -377,9 +380,10 @@ void sdp_ib_rep(struct sdp_ib *ib)
 		return;
 	}
 	cancel_delayed_work(&ib->timeout);
-	set_bit(SDP_CONN_OPEN, &conn->flags);
 	sdp_count(conn->sn, SDP_CNT_CONNECT, 1);
 	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
+	/* Nobody hears of the end before that, which the table takes for nothing. */
+	set_bit(SDP_CONN_OPEN, &conn->flags);
 	sdp_rx_poll(conn);
 }
 

@@ -185,8 +185,10 @@ struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
 		rcu_read_unlock();
 		return ndev;
 	}
+	/* The path's partition: some devices have one for all that a CM says. */
 	sdp_ib_to_sockaddr(&to, 0, &addr);
-	return ib_get_net_dev_by_params(device, req->port, req->bth_pkey,
+	return ib_get_net_dev_by_params(device, req->port,
+					be16_to_cpu(req->primary_path->pkey),
 					&req->primary_path->sgid,
 					(struct sockaddr *)&addr);
 }
@@ -229,48 +231,68 @@ static bool sdp_ib_is_own_port(const struct ib_cm_req_event_param *req,
 	       be32_to_cpu(sa_path_get_dlid(req->primary_path)) == port.lid;
 }
 
-/* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4). */
+/* With a device given, ip_route_output_key() finds a way to everywhere. */
+static bool sdp_ib_leads_by4(struct net_device *ndev, __be32 local,
+			     __be32 remote)
+{
+	struct flowi4 fl4 = {
+		.flowi4_oif = ndev->ifindex,
+		.daddr = remote,
+		.saddr = local,
+	};
+	struct fib_result res;
+	bool match;
+
+	rcu_read_lock();
+	match = !fib_lookup(dev_net(ndev), &fl4, &res, 0) &&
+		res.type == RTN_UNICAST && FIB_RES_DEV(res) == ndev;
+	rcu_read_unlock();
+	return match;
+}
+
+/* The way there, if it is by the device; the caller puts it. */
+static struct dst_entry *sdp_ib_way_by6(struct net_device *ndev,
+					const struct in6_addr *local,
+					const struct in6_addr *remote)
+{
+	struct flowi6 fl6 = {
+		.flowi6_oif = ndev->ifindex,
+		.daddr = *remote,
+		.saddr = *local,
+	};
+	struct dst_entry *dst;
+
+	dst = ip6_dst_lookup_flow(dev_net(ndev), NULL, &fl6, NULL);
+	if (IS_ERR(dst))
+		return NULL;
+	if (dst->dev == ndev && !(((struct rt6_info *)dst)->rt6i_flags &
+				  (RTF_LOCAL | RTF_ANYCAST | RTF_REJECT)))
+		return dst;
+	dst_release(dst);
+	return NULL;
+}
+
+/* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4), as rdma_cm does:
+ * by this device, whatever others there are to the same network.
+ */
 static bool sdp_ib_route_matches(struct net_device *ndev,
 				 const struct in6_addr *local,
 				 const struct in6_addr *remote)
 {
 	struct net *net = dev_net(ndev);
-	bool match;
+	__be32 local4 = local->s6_addr32[3];
+	struct dst_entry *dst;
 
-	if (ipv6_addr_v4mapped(local)) {
-		struct flowi4 fl4 = {
-			.flowi4_proto = IPPROTO_TCP,
-			.daddr = remote->s6_addr32[3],
-			.saddr = local->s6_addr32[3],
-		};
-		struct rtable *rt;
-
-		if (inet_addr_type_dev_table(net, ndev, fl4.saddr) != RTN_LOCAL)
-			return false;
-		rt = ip_route_output_flow(net, &fl4, NULL);
-		if (IS_ERR(rt))
-			return false;
-		match = rt->dst.dev == ndev && rt->rt_type == RTN_UNICAST;
-		ip_rt_put(rt);
-	} else {
-		struct flowi6 fl6 = {
-			.flowi6_proto = IPPROTO_TCP,
-			.daddr = *remote,
-			.saddr = *local,
-		};
-		struct dst_entry *dst;
-
-		if (!ipv6_chk_addr(net, local, ndev, 1))
-			return false;
-		dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
-		if (IS_ERR(dst))
-			return false;
-		match = dst->dev == ndev &&
-			!(((struct rt6_info *)dst)->rt6i_flags &
-			  (RTF_LOCAL | RTF_ANYCAST | RTF_REJECT));
-		dst_release(dst);
-	}
-	return match;
+	if (ipv6_addr_v4mapped(local))
+		return inet_addr_type_dev_table(net, ndev, local4) == RTN_LOCAL &&
+		       sdp_ib_leads_by4(ndev, local4, remote->s6_addr32[3]);
+	if (!ipv6_chk_addr(net, local, ndev, 1))
+		return false;
+	dst = sdp_ib_way_by6(ndev, local, remote);
+	if (!dst)
+		return false;
+	dst_release(dst);
+	return true;
 }
 
 /* Who answers to @mac is the next hop on the way to @ip. */
@@ -298,20 +320,12 @@ static bool sdp_ib_is_behind4(struct net_device *ndev, __be32 local,
 		.daddr = remote,
 		.saddr = local,
 	};
-	struct net *net = dev_net(ndev);
-	struct flowi4 asked = fl4;
-	struct fib_result res;
 	struct rtable *rt;
 	bool match;
 
-	/* With a device given, ip_route_output_key() finds a way to everywhere. */
-	rcu_read_lock();
-	match = !fib_lookup(net, &asked, &res, 0) && res.type == RTN_UNICAST &&
-		FIB_RES_DEV(res) == ndev;
-	rcu_read_unlock();
-	if (!match)
+	if (!sdp_ib_leads_by4(ndev, local, remote))
 		return false;
-	rt = ip_route_output_key(net, &fl4);
+	rt = ip_route_output_key(dev_net(ndev), &fl4);
 	if (IS_ERR(rt))
 		return false;
 	match = sdp_ib_leads_to(&rt->dst, &remote, mac);
@@ -323,21 +337,12 @@ static bool sdp_ib_is_behind6(struct net_device *ndev,
 			      const struct in6_addr *local,
 			      const struct in6_addr *remote, const u8 *mac)
 {
-	struct flowi6 fl6 = {
-		.flowi6_oif = ndev->ifindex,
-		.daddr = *remote,
-		.saddr = *local,
-	};
-	struct dst_entry *dst;
+	struct dst_entry *dst = sdp_ib_way_by6(ndev, local, remote);
 	bool match;
 
-	dst = ip6_dst_lookup_flow(dev_net(ndev), NULL, &fl6, NULL);
-	if (IS_ERR(dst))
+	if (!dst)
 		return false;
-	match = dst->dev == ndev &&
-		!(((struct rt6_info *)dst)->rt6i_flags &
-		  (RTF_LOCAL | RTF_ANYCAST | RTF_REJECT)) &&
-		sdp_ib_leads_to(dst, remote, mac);
+	match = sdp_ib_leads_to(dst, remote, mac);
 	dst_release(dst);
 	return match;
 }

@@ -21,6 +21,7 @@ struct sdp_span;
 
 struct sdp_ib {
 	struct sdp_conn *conn;		/* a reference, until freed */
+	struct rcu_head rcu;
 	struct work_struct work;
 	struct delayed_work timeout;	/* until it is established; or busy */
 	unsigned long todo;		/* enum sdp_ib_todo */
