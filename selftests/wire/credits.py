@@ -391,8 +391,8 @@ def longer_than_was_promised(t):
     t.reset(c, s)
 
 
-@case(('given', 4096), ('less', 8192), ('refused', wire.RCVSZ), connect=1, shrinks=1)
-def asks_for_less_when_idle(t, answer):
+def idle(t):
+    """The kernel has sent, is idle, and asks for smaller buffers: (c, s)."""
     t.sysctl('shrink_after', int(400 * FACTOR))
     c, s = t.down(bufs=4)
     t.sent(s, 3000)
@@ -404,6 +404,12 @@ def asks_for_less_when_idle(t, answer):
         assert m.mid == sdp.DATA and not m.payload, m
         m = c.recv()
     assert m.size == 4096, m
+    return c, s
+
+
+@case(('given', 4096), ('less', 8192), ('refused', wire.RCVSZ), connect=1, shrinks=1)
+def asks_for_less_when_idle(t, answer):
+    c, s = idle(t)
     c.bufs = 19
     c.send(sdp.CH_RCV_BUF_ACK, size=answer)
     if answer < wire.RCVSZ:
@@ -451,16 +457,7 @@ def comes_small(c, want):
 def uses_up_what_was_posted_again(t):
     """What was under way when the peer answered has used a buffer that he may have posted
     again before he heard that his answer was: that one is as large."""
-    t.sysctl('shrink_after', int(400 * FACTOR))
-    c, s = t.down(bufs=4)
-    t.sent(s, 3000)
-    c.expect_data(pattern(3000))
-    c.bufs = 20
-    c.send(sdp.DATA)
-    m = c.recv()
-    while m.mid != sdp.CH_RCV_BUF:
-        assert m.mid == sdp.DATA and not m.payload, m
-        m = c.recv()
+    c, s = idle(t)
     t.sent(s, 100)
     c.expect_data(pattern(100))
     c.bufs = 12
