@@ -13,7 +13,8 @@
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
 # suite moves in each direction; SDP_VARIANTS: patterns of those of the socket suite
-# (tcp-v4, door1-v4, ...; default: all); SDP_PROGRAMS: those of selftests/programs/ that
+# (tcp-v4, door1-v4, ...; default: all); SDP_CASES: patterns of its cases; SDP_CLOCK: "no"
+# leaves out what goes by the clock, which a busy machine disturbs; SDP_PROGRAMS: those of selftests/programs/ that
 # the programs suite runs (default: all); SDP_SEED: of the mutated messages (default: 1, and
 # the date for "full").
 
@@ -58,6 +59,9 @@ variants=
 set -f
 for v in ${SDP_VARIANTS:-}; do
 	variants+=" -v $v"
+done
+for v in ${SDP_CASES:-}; do
+	variants+=" -t $v"
 done
 bin=${SDP_SELFTESTS:-../build/selftests}
 passed=0 failed=0

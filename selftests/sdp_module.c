@@ -217,6 +217,7 @@ TEST_ON(unload_with_probe, ON_DOOR3)
 		IN_RANGE(0, ktap_ms(3000), ktap_now() - start);
 	}
 }
+BY_CLOCK(unload_with_probe);
 
 /* So is a plain TCP child of a listener of ours. */
 TEST_ON(unload_with_tcp_child, ON_DOOR3)
@@ -633,6 +634,7 @@ TEST_LIMIT(registrations_go, BIT(DOOR2_V4), 60)
 	EQ(0, registrations());
 	CHECK(ktap_now() - began > IDLE / 2);
 }
+BY_CLOCK(registrations_go);
 
 /* The numbers of those that the module has; each one made gets the next. */
 static int registration_numbers_(int *least, int *most)

@@ -271,6 +271,7 @@ TEST(after_options_set_before)
 	OK(close(p.c));
 	expect_reset(p.s);
 }
+BY_CLOCK(after_options_set_before);
 
 TEST(after_options_set_after)
 {

@@ -211,6 +211,7 @@ TEST_ON(cache_expires, ON_DOOR3)
 	remember();
 	CHECK(by_sdp(l, &a));
 }
+BY_CLOCK(cache_expires);
 
 /* Who will have SDP asks by himself, and all learn from what he finds. */
 TEST_ON(cache_required, ON_DOOR3)
@@ -353,6 +354,7 @@ TEST_ON(cache_busy, ON_DOOR3)
 	sysctl("connect_timeout", ktap_ms(10000));
 	CHECK(by_sdp(l, &a));
 }
+BY_CLOCK(cache_busy);
 
 /* Nor for longer when many find it so at once: they have seen the same moment. */
 TEST_ON(cache_busy_at_once, ON_DOOR3)
@@ -386,3 +388,4 @@ TEST_ON(cache_busy_at_once, ON_DOOR3)
 	sysctl("connect_timeout", ktap_ms(10000));
 	CHECK(by_sdp(l, &a));
 }
+BY_CLOCK(cache_busy_at_once);

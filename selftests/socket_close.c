@@ -625,6 +625,7 @@ TEST(linger_waits)
 	EQ(0, task_join(&t));
 	IN_RANGE(0, 14000, t.ms);
 }
+BY_CLOCK(linger_waits);
 
 TEST(linger_time_over)
 {
@@ -642,6 +643,7 @@ TEST(linger_time_over)
 	/* Given up waiting, not sending. */
 	EQ(sum, drain(p.s, 5, 0));
 }
+BY_CLOCK(linger_time_over);
 
 /* A reader who takes his time: until he has had all, and not for longer. */
 TEST(linger_slow_reader)
@@ -671,6 +673,7 @@ TEST(linger_slow_reader)
 	/* His own direction is open still, and nobody is there. */
 	EVENTUALLY(EPIPE, send(p.s, "x", 1, MSG_NOSIGNAL) < 0 ? errno : 0);
 }
+BY_CLOCK(linger_slow_reader);
 
 /* TCP does not ask whether the descriptor was non-blocking. */
 TEST(linger_nonblocking)
@@ -687,6 +690,7 @@ TEST(linger_nonblocking)
 	WAITED(1000, ktap_ms(5000), start);
 	EQ(sum, drain(p.s, 5, 0));
 }
+BY_CLOCK(linger_nonblocking);
 
 /* After shutdown() too. */
 TEST(linger_after_shutdown)
@@ -704,6 +708,7 @@ TEST(linger_after_shutdown)
 	WAITED(1000, ktap_ms(5000), start);
 	EQ(sum, drain(p.s, 5, 0));
 }
+BY_CLOCK(linger_after_shutdown);
 
 /* Nothing under way, the peer's direction open: not waited for. */
 TEST(linger_nothing)
@@ -721,6 +726,7 @@ TEST(linger_nothing)
 	IN_RANGE(0, 10000, ktap_now() - start);
 	expect_eof(p.s);
 }
+BY_CLOCK(linger_nothing);
 
 /* What he has not read resets: there is nothing to be waited for, whatever is under way. */
 TEST(linger_unread)
@@ -785,6 +791,7 @@ TEST(linger_exit)
 	IN_RANGE(0, 10000, ktap_now() - start);
 	EQ(sum, drain(p.s, 5, 0));
 }
+BY_CLOCK(linger_exit);
 
 /* Sending to a peer who has closed: once into the void, then EPIPE. */
 TEST(send_to_closed_peer)

@@ -236,6 +236,7 @@ TEST(connect_timeout)
 	WAITED(100, ktap_ms(1900), start);
 	FAILS(EALREADY, connect_to(c, &a));
 }
+BY_CLOCK(connect_timeout);
 
 /* Closing, or dying, while a connection is under way leaves nothing behind. */
 TEST(connect_and_close)

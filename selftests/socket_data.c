@@ -633,6 +633,7 @@ TEST(cork_waits)
 	EQ(1, recv(p.s, &c, 1, 0));
 	WAITED(190, ktap_ms(2000), start);
 }
+BY_CLOCK(cork_waits);
 
 /* What was corked before, and has gone, does not shorten the wait of what comes behind. */
 TEST(cork_waits_anew)
@@ -652,6 +653,7 @@ TEST(cork_waits_anew)
 	recv_text(p.s, "y");
 	WAITED(190, ktap_ms(2000), start);
 }
+BY_CLOCK(cork_waits_anew);
 
 /* A writer of small pieces is not held up by a reader who says nothing. */
 TEST(small_writes_one_way)
@@ -669,6 +671,7 @@ TEST(small_writes_one_way)
 	/* Nagle's algorithm and delayed ACKs would make it 40 ms each. */
 	IN_RANGE(0, ktap_ms(5000), ktap_now() - start);
 }
+BY_CLOCK(small_writes_one_way);
 
 TEST(msg_errqueue)
 {

@@ -168,6 +168,7 @@ TEST(accept_timeout)
 	OK(connect_to(c, &a));
 	must_be_sdp(accept_one(l));
 }
+BY_CLOCK(accept_timeout);
 
 TEST(accept_address)
 {

@@ -201,6 +201,7 @@ TEST(poll_timeout)
 	EQ(0, poll(&f, 1, 50));
 	IN_RANGE(49, ktap_ms(2000), ktap_now() - start);
 }
+BY_CLOCK(poll_timeout);
 
 static int select_one(int fd, bool r, bool w)
 {

@@ -152,6 +152,7 @@ TEST(recv_timeout)
 	await(p.s, POLLIN);
 	recv_text(p.s, "x");
 }
+BY_CLOCK(recv_timeout);
 
 TEST(send_timeout)
 {
@@ -172,6 +173,7 @@ TEST(send_timeout)
 	send_text(p.c, "x");
 	recv_text(p.s, "x");
 }
+BY_CLOCK(send_timeout);
 
 /* --------------------------------------------------------------------- queues */
 

@@ -458,6 +458,7 @@ TEST(signal_close_lingering)
 		EQ(sum, drain(p.s, 5, 0));
 	}
 }
+BY_CLOCK(signal_close_lingering);
 
 /* ------------------------------------------------------------ splice, sendfile */
 

@@ -263,6 +263,7 @@ TEST(user_timeout_after_a_bad_send)
 	send_text(p.c, "still there");
 	recv_text(p.s, "still there");
 }
+BY_CLOCK(user_timeout_after_a_bad_send);
 
 /*
  * What was sent before close() is delivered for as long as the peer takes it:
@@ -291,3 +292,4 @@ TEST_LIMIT(closed_and_read_slowly, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V6), 
 	IN_RANGE(8 * PIECE, 50 * PIECE, sum);
 	expect_eof(p.s);
 }
+BY_CLOCK(closed_and_read_slowly);

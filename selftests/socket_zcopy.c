@@ -262,6 +262,7 @@ TEST(zcopy_asked_and_patient)
 	EQ(10, task_join(&t));
 	EQ(-1, pattern_check(t.buf, 10, 1, 0));
 }
+BY_CLOCK(zcopy_asked_and_patient);
 
 /* The stream ends, from either side. */
 TEST(zcopy_asked_and_over)

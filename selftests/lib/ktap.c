@@ -49,6 +49,15 @@ const struct ktap_test *ktap_find(const char *name)
 	return t;
 }
 
+void ktap_by_clock(const char *name)
+{
+	struct ktap_test *t;
+
+	for (t = tests; t; t = t->next)
+		if (!strcmp(t->name, name))
+			t->by_clock = true;
+}
+
 /* ---------------------------------------------------------------------- time */
 
 static double factor(void)
@@ -369,12 +378,20 @@ static bool selected(const char *const *patterns, unsigned int nr,
 	return !nr;
 }
 
+static bool left_out(const struct ktap_test *t)
+{
+	const char *clock = getenv("SDP_CLOCK");
+
+	return t->by_clock && clock && !strcmp(clock, "no");
+}
+
 static void usage(const char *program)
 {
 	printf("Usage: %s [-l] [-t PATTERN]... [-v PATTERN]...\n"
 	       "Run the cases, or those whose name (-t) or variant (-v) matches.\n"
 	       "  -l  list them\n"
-	       "SDP_TIME_FACTOR in the environment multiplies time limits.\n",
+	       "SDP_TIME_FACTOR in the environment multiplies time limits; SDP_CLOCK=no\n"
+	       "leaves out what goes by the clock.\n",
 	       program);
 }
 
@@ -405,7 +422,7 @@ int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 	for (pass = 0; pass < 2; pass++) {
 		for (t = tests; t; t = t->next) {
 			for (v = 0; v < nr; v++) {
-				if (!(t->variants & BIT(v)) ||
+				if (!(t->variants & BIT(v)) || left_out(t) ||
 				    !selected(test_patterns, nt, t->name) ||
 				    !selected(variant_patterns, nv, names[v]))
 					continue;

@@ -16,7 +16,8 @@
  * last check reached and what the kernel says of every thread are printed.
  * Whatever processes a case leaves behind are killed.
  *
- * SDP_TIME_FACTOR multiplies every time limit, for slow machines.
+ * SDP_TIME_FACTOR multiplies every time limit, for slow machines.  SDP_CLOCK=no
+ * leaves out the cases that BY_CLOCK() is said of.
  */
 #ifndef _KTAP_H
 #define _KTAP_H
@@ -43,6 +44,7 @@ struct ktap_test {
 	void (*run)(void);
 	unsigned int variants;	/* bit n: runs on variant n */
 	int limit;		/* seconds */
+	bool by_clock;
 	struct ktap_test *next;
 };
 
@@ -63,7 +65,20 @@ static __attribute__((constructor)) void ktap_add_##case_name(void)	\
 }									\
 static void case_name(void)
 
+/*
+ * Behind a case: its verdict goes by the clock (something must take so long, or not
+ * longer).  A guest that stands still, on a machine that others use, may make it fail,
+ * so it is left out where SDP_CLOCK is "no".
+ */
+#define BY_CLOCK(case_name)						\
+static __attribute__((constructor)) void ktap_clock_##case_name(void)	\
+{									\
+	ktap_by_clock(#case_name);					\
+}									\
+_Static_assert(1, "a semicolon")
+
 void ktap_add(struct ktap_test *test);
+void ktap_by_clock(const char *name);
 
 /**
  * ktap_main() - run the cases that the command line selects

@@ -410,7 +410,7 @@ def not_read(t):
     t.counted_by_case = {'resets'}
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def not_read_under_traffic(t):
     """What the peer sends meanwhile, and the kernel says to that, is no progress."""
     c, s = peer_that_takes(t, 500)

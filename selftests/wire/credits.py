@@ -197,7 +197,7 @@ def has_buffers_later(t, bufs):
     t.kernel_closes(c, s)
 
 
-@case(*PROMISES, accept=1, aborts=1)
+@case(*PROMISES, accept=1, aborts=1, clock=True)
 def promises_too_much(t, bufs):
     """The sender waits as before a closed window, as long as he likes, and others go on."""
     c, s = promises(t, bufs, 2)
@@ -215,7 +215,7 @@ def promises_too_much(t, bufs):
     c.expect_dreq()
 
 
-@case(*PROMISES, accept=1)
+@case(*PROMISES, accept=1, clock=True)
 def promises_too_much_and_nobody_waits(t, bufs):
     """Nobody is left to end it but fin_timeout."""
     t.sysctl('fin_timeout', int(500 * FACTOR))
@@ -230,7 +230,7 @@ def promises_too_much_and_nobody_waits(t, bufs):
     assert 0.5 * FACTOR <= took < 2.5 * FACTOR, f'{took:.1f} s'
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def time_to_close_begins_with_the_last_byte(t):
     """What close() left is on its way for most of fin_timeout: the peer has all of it to
     close, from then on."""
@@ -251,7 +251,7 @@ def time_to_close_begins_with_the_last_byte(t):
     c.expect_dreq()
 
 
-@case(connect=1, **BROKEN)
+@case(connect=1, **BROKEN, clock=True)
 def closes_while_it_aborts(t):
     """AbortConn waits 200 ms for a credit; a close() meanwhile is no reason to wait for
     fin_timeout, a minute."""
@@ -407,7 +407,7 @@ def idle(t):
     return c, s
 
 
-@case(('given', 4096), ('less', 8192), ('refused', wire.RCVSZ), connect=1, shrinks=1)
+@case(('given', 4096), ('less', 8192), ('refused', wire.RCVSZ), connect=1, shrinks=1, clock=True)
 def asks_for_less_when_idle(t, answer):
     c, s = idle(t)
     c.bufs = 19
@@ -477,7 +477,7 @@ def uses_up_what_was_posted_again(t):
     t.kernel_closes(c, s)
 
 
-@case(('for larger ones', None), ('for less, when idle', 400), connect=1)
+@case(('for larger ones', None), ('for less, when idle', 400), connect=1, clock=True)
 def change_is_not_answered(t, idle):
     """ChRcvBuf, and nobody answers: the stream goes on as before, or with what is certain
     to fit, and it is not asked again."""

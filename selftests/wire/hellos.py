@@ -293,7 +293,7 @@ def hello_ack_accepted(t, field):
 
 # ---- silence ----
 
-@case(('REQ', False), ('REQ, TCP not there', True), connect_fail=1)
+@case(('REQ', False), ('REQ, TCP not there', True), connect_fail=1, clock=True)
 def no_answer(t, ulp):
     """Who asked for SDP hears that; who may fall back, what TCP has to say then."""
     t.patience(int(700 * FACTOR))
@@ -308,7 +308,7 @@ def no_answer(t, ulp):
     t.counted_by_case = {'fallback'}
 
 
-@case(connect_fail=1)
+@case(connect_fail=1, clock=True)
 def answer_comes_late(t):
     """The attempt has been given up: the REP is not taken, no ghost stays."""
     t.patience(int(500 * FACTOR))
@@ -319,7 +319,7 @@ def answer_comes_late(t):
     assert not c.port.has_mad(lambda m: m.attr == sdp.RTU)
 
 
-@case(accept=1, resets=1)
+@case(accept=1, resets=1, clock=True)
 def never_acknowledges(t):
     """The device gives up after its retries; the user hears of it."""
     c, s = t.up()
@@ -332,7 +332,7 @@ def never_acknowledges(t):
     assert t.remote.error(s) == errno.ETIMEDOUT
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def dreq_is_not_answered(t):
     """The close was orderly; what is left of it goes in bounded time."""
     c, s = t.up()
@@ -357,7 +357,7 @@ def disconn_is_not_answered(t):
     c.expect_dreq()
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def peer_is_gone(t):
     """Neither DisConn nor acknowledgement nor DREP: all of it is bounded."""
     t.sysctl('fin_timeout', 500)        # before the device gives up, after 4 s
@@ -370,7 +370,7 @@ def peer_is_gone(t):
     print(f'# gone after {time.monotonic() - start:.1f} s')
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def peer_is_gone_later(t):
     """The same after its device has acknowledged our DisConn."""
     t.sysctl('fin_timeout', int(500 * FACTOR))
@@ -544,7 +544,7 @@ def let_in(t, n):
     return s
 
 
-@case(('soon', 16, 0, 1.2), ('later', 20, 1.5, 4.4), accept=2)
+@case(('soon', 16, 0, 1.2), ('later', 20, 1.5, 4.4), accept=2, clock=True)
 def silent_gives_way(t, timeout, early, at_last):
     """Whose REP is not answered for a second loses his place in a full backlog to the
     next who asks, be it that his REJ was lost or that he means no good.  Whose REP is
@@ -584,7 +584,7 @@ def told_reset(c):
     c.qp.peer_qpn = None                # not ours to end
 
 
-@case(accept=3, aborts=1)
+@case(accept=3, aborts=1, clock=True)
 def silent_for_too_long(t):
     """As many are waited for without a place as there are places: here one."""
     t.patience(600000)
@@ -604,7 +604,7 @@ def silent_for_too_long(t):
     t.kernel_closes(t.conns[-1], s)
 
 
-@case(accept=1, reject_backlog=2)
+@case(accept=1, reject_backlog=2, clock=True)
 def slow_keeps_its_place(t):
     """Who has said by an MRA that he is there is waited for."""
     t.patience(600000)
@@ -618,7 +618,7 @@ def slow_keeps_its_place(t):
     t.kernel_closes(c, s)
 
 
-@case(accept=2)
+@case(accept=2, clock=True)
 def slow_keeps_its_wait(t):
     """So is he who said it when his place was another's: then nobody else has one."""
     t.patience(600000)
@@ -636,7 +636,7 @@ def slow_keeps_its_wait(t):
         t.kernel_closes(c, let_in(t, n))
 
 
-@case(accept=5, aborts=2)
+@case(accept=5, aborts=2, clock=True)
 def backlog_made_smaller(t):
     """Then so many are waited for without a place as there are places now."""
     t.patience(600000)

@@ -40,7 +40,7 @@ def write_with_immediate(t):
     t.close(s)
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def unread_in_large_buffers(t):
     """Nobody reads, and the peer says little, again and again: what it asked for is
     not had for each message."""

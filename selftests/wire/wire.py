@@ -219,7 +219,7 @@ def no_dreq(c):
     assert not c.port.has_mad(lambda m: m.attr == sdp.DREQ)
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def no_rtu_at_all(t):
     """The CM has repeated our REP in vain, and knows no connection any more; by messages
     it has come about, lives and ends."""
@@ -496,7 +496,7 @@ def lost(t, s, want=errno.ETIMEDOUT):
     return time.monotonic() - start
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def keepalive_answered(t):
     """Our device answers, we see nothing of it, and the connection stays."""
     c, s = t.up()
@@ -517,7 +517,7 @@ def keepalive_answered(t):
     t.kernel_closes(c, s)
 
 
-@case(('idle', True), ('not asked for', False), accept=1)
+@case(('idle', True), ('not asked for', False), accept=1, clock=True)
 def keepalive_unanswered(t, asked_for):
     """A peer that vanishes is noticed only by who asks."""
     t.sysctl('ack_timeout', int(50 * FACTOR))
@@ -542,7 +542,7 @@ def keepalive_unanswered(t, asked_for):
         t.kernel_closes(c, s)
 
 
-@case(('default', 500, 6), ('shorter', 50, 3), accept=1, resets=1)
+@case(('default', 500, 6), ('shorter', 50, 3), accept=1, resets=1, clock=True)
 def dead_link(t, timeout, retries):
     """How long a connection with data under way survives is what the sysctls
     say: each try waits at least that long."""
@@ -563,7 +563,7 @@ def dead_link(t, timeout, retries):
         c.port.silent = False
 
 
-@case(('no credits', False), ('no answer', True), accept=1)
+@case(('no credits', False), ('no answer', True), accept=1, clock=True)
 def user_timeout(t, silent):
     """TCP_USER_TIMEOUT: what was sent makes no progress for so long."""
     t.sysctl('ack_timeout', int(500 * FACTOR))      # the device's end comes later
@@ -597,7 +597,7 @@ def user_timeout(t, silent):
         c.expect_dreq()
 
 
-@case(accept=1)
+@case(accept=1, clock=True)
 def user_timeout_of_a_keepalive(t):
     """The time is for the answer to what an idle peer is asked as well."""
     t.sysctl('ack_timeout', int(500 * FACTOR))      # the device's end comes later
