@@ -18,9 +18,9 @@
  * conn->up.lock stands alone.
  *   - conn->tx.lock: state, first error, flow control, modes, the send queue.
  *     One lock, because a header is one snapshot of all of them.  Posting to
- *     the transport happens under it, in both directions: so tx.dead, set
- *     under it, ends all posting, and messages leave in the order of their
- *     sequence numbers.
+ *     the transport happens under it, in both directions: so tx.queues, set
+ *     and cleared under it, begins and ends all posting, and messages leave in
+ *     the order of their sequence numbers.
  *   - conn->rx.lock: what arrived and waits for a reader.
  *   - conn->up.lock: who is told.  Held during the call up, which may only
  *     wake and take leaf locks.
@@ -171,6 +171,7 @@ struct sdp_conn {
 		spinlock_t lock;	/* all of tx */
 		enum sdp_state state;
 		int err;		/* the first error, positive errno */
+		bool queues;		/* the transport has its queues: see sdp_xport.h */
 		bool dead;		/* the transport has let go: no more posts */
 		bool broken;		/* a send failed: nothing may follow it */
 		bool orphan;		/* no socket will come back for it */

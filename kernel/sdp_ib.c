@@ -200,6 +200,7 @@ static void sdp_ib_free(struct sdp_ib *ib)
 	mutex_lock(&conn->rx.poll);
 	clear_bit(SDP_CONN_OPEN, &conn->flags);
 	spin_lock_bh(&conn->tx.lock);
+	conn->tx.queues = false;
 	conn->tx.dead = true;
 	spin_unlock_bh(&conn->tx.lock);
 	sdp_ib_unlist(ib);
@@ -354,7 +355,7 @@ static void sdp_ib_info(struct sdp_conn *conn, char *device, size_t size,
 	struct sdp_ib *ib = conn->xp_priv;
 
 	spin_lock_bh(&conn->tx.lock);
-	if (ib && !conn->tx.dead && ib->qp.qp) {
+	if (conn->tx.queues) {
 		strscpy(device, dev_name(&ib->dev->ib->dev), size);
 		*port = ib->port_num;
 		*qpn = ib->qp.qp->qp_num;

@@ -202,7 +202,7 @@ int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)
 	int err = -ENODEV;
 
 	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.dead) {
+	if (conn->tx.queues) {
 		buf->dma = ib_dma_map_page(ib->dev->ib, buf->page, 0,
 					   buf->size, DMA_FROM_DEVICE);
 		buf->mapped = !ib_dma_mapping_error(ib->dev->ib, buf->dma);
@@ -244,10 +244,10 @@ int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span)
 	int err;
 
 	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.dead)
+	if (conn->tx.queues) {
 		dev = ib->dev;
-	if (dev)
 		kref_get(&dev->ref);
+	}
 	spin_unlock_bh(&conn->tx.lock);
 	if (!dev)
 		return -ENODEV;

@@ -143,6 +143,20 @@ struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
 	return ib;
 }
 
+/* From here on they are polled.  An event of one may have come before: it is used
+ * again, and its device may be late.
+ */
+static void sdp_ib_has_queues(struct sdp_ib *ib)
+{
+	struct sdp_conn *conn = ib->conn;
+
+	spin_lock_bh(&conn->tx.lock);
+	conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
+	conn->tx.reg_alone = ib->dev->reg_alone;
+	conn->tx.queues = true;
+	spin_unlock_bh(&conn->tx.lock);
+}
+
 /* The CM id of the active side knows port and P_Key only once the REQ is on
  * its way, but receives must be posted before: so both sides say it by hand.
  */
@@ -164,8 +178,7 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 	err = sdp_qp_create(&ib->qp, ib->dev, &init);
 	if (err)
 		return err;
-	ib->conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
-	ib->conn->tx.reg_alone = ib->dev->reg_alone;
+	sdp_ib_has_queues(ib);
 	ib->psn = get_random_u32() & 0xffffff;
 	err = ib_find_cached_pkey(ib->dev->ib, ib->port_num, pkey,
 				  &attr.pkey_index);

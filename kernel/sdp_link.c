@@ -188,10 +188,12 @@ void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)
 
 struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk)
 {
-	struct sdp_conn *conn;
+	struct sdp_conn *conn = NULL;
 
 	spin_lock_bh(&ssk->lock);
-	conn = ssk->conn;
+	/* The mode is SDP_SK_CONNECTING before another is here. */
+	if (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED)
+		conn = ssk->conn;
 	if (conn)
 		sdp_conn_get(conn);
 	spin_unlock_bh(&ssk->lock);

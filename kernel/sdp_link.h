@@ -56,7 +56,7 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn);
 /**
  * sdp_link_sync_alive() - SO_KEEPALIVE and TCP_USER_TIMEOUT to its connection
  * @sk: the sock
- * @conn: its connection
+ * @conn: its connection, which carries the stream
  *
  * Nothing of ours is called when SO_KEEPALIVE is set: each call that comes
  * after it looks.
@@ -93,11 +93,14 @@ void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn);
 void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
 
 /**
- * sdp_link_conn_get() - the connection, for who has not the socket lock
+ * sdp_link_conn_get() - the connection that carries the stream
  * @ssk: ours
  *
+ * For who has not the socket lock: it may be dissolved, and another be on its
+ * way, since he looked at the mode.
+ *
  * Context: process or softirq.
- * Return: a reference, or NULL.
+ * Return: a reference; NULL if there is none, or its outcome is open.
  */
 struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk);
 

@@ -179,7 +179,7 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 
 	lockdep_assert_held(&conn->tx.lock);
 	list_for_each_entry_safe(buf, next, bufs, node) {
-		if (conn->tx.dead || buf->size != conn->rcv_size)
+		if (!conn->tx.queues || buf->size != conn->rcv_size)
 			break;
 		list_del_init(&buf->node);
 		buf->posted = true;
@@ -493,7 +493,7 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 		spin_lock_bh(&conn->tx.lock);
 		posted += sdp_ring_give(conn, bufs);
 		/* The size may have changed since we looked. */
-		again = !conn->tx.dead && !list_empty(bufs) &&
+		again = conn->tx.queues && !list_empty(bufs) &&
 			list_first_entry(bufs, struct sdp_buf, node)->size !=
 			conn->rcv_size;
 		spin_unlock_bh(&conn->tx.lock);

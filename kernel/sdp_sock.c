@@ -259,15 +259,16 @@ static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
 	return mask;
 }
 
-static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
+static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
 			      struct sdp_sk *ssk, __poll_t wanted)
 {
+	struct sock *sk = sock->sk;
 	struct sdp_conn *conn;
 	__poll_t mask;
 
 	conn = sdp_link_conn_get(ssk);
-	if (!conn)
-		return EPOLLHUP;
+	if (!conn)	/* dissolved since, and as TCP's then */
+		return tcp_poll(file, sock, NULL);
 	sdp_link_sync_alive(sk, conn);
 	/* Readable is what a read would have, so it must not wait for one. */
 	WRITE_ONCE(conn->rx.lazy, false);
@@ -287,18 +288,20 @@ static __poll_t sdp_sock_poll(struct socket *sock, struct sock *sk,
 	return mask;
 }
 
-/* Whoever sleeps in poll() meanwhile is told, as by TCP, if that is enough now. */
+/*
+ * Whoever sleeps in poll() meanwhile is told, as by TCP, if that is enough now.  What is
+ * set while the outcome of connect() is open the connection gets with the outcome.
+ */
 static int sdp_set_rcvlowat(struct sock *sk, int val)
 {
-	struct sdp_conn *conn = NULL;
+	struct sdp_conn *conn;
 	struct sdp_sk *ssk;
 	int err;
 
 	sdp_ulp_enter();
 	err = sdp_ulp_tcp(sk)->set_rcvlowat(sk, val);
 	ssk = sdp_ulp_get(sk);
-	if (ssk)
-		conn = sdp_link_conn_get(ssk);
+	conn = ssk ? sdp_link_conn_get(ssk) : NULL;
 	if (conn) {
 		sdp_link_set_limits(sk, conn);
 		if (sdp_link_is_readable(sk, conn))
@@ -333,7 +336,7 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 		 */
 		break;
 	case SDP_SK_CONNECTED:
-		mask = sdp_sock_poll(sock, sk, ssk, poll_requested_events(wait));
+		mask = sdp_sock_poll(file, sock, ssk, poll_requested_events(wait));
 		break;
 	default:
 		mask = tcp_poll(file, sock, NULL);

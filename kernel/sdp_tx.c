@@ -495,7 +495,7 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 
 static bool sdp_tx_may_post(const struct sdp_conn *conn)
 {
-	return !conn->tx.dead && conn->tx.state >= SDP_ESTABLISHED &&
+	return conn->tx.queues && conn->tx.state >= SDP_ESTABLISHED &&
 	       conn->tx.state <= SDP_TIME_WAIT_1;
 }
 
@@ -607,15 +607,26 @@ static u8 sdp_tx_take_done(struct sdp_conn *conn)
 	return done;
 }
 
+/*
+ * The one way to the queue of sends, for all who post, reap, or only look.  Without
+ * queues there is nothing to be done: what is asked for before there are some, by an
+ * event of a pooled queue perhaps, stays in the flags.
+ */
+static u8 sdp_tx_try(struct sdp_conn *conn, bool reap)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	if (!conn->tx.queues)
+		return 0;
+	__sdp_tx_run(conn, reap);
+	return sdp_tx_take_done(conn);
+}
+
 static void sdp_tx_go(struct sdp_conn *conn, bool reap)
 {
-	u8 done = 0;
+	u8 done;
 
 	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.dead) {
-		__sdp_tx_run(conn, reap);
-		done = sdp_tx_take_done(conn);
-	}
+	done = sdp_tx_try(conn, reap);
 	spin_unlock_bh(&conn->tx.lock);
 	if (done)
 		sdp_tx_settle(conn, done);
@@ -648,15 +659,13 @@ void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 bool sdp_tx_want_space(struct sdp_conn *conn)
 {
 	bool room, others;
-	u8 done = 0;
+	u8 done;
 
 	spin_lock_bh(&conn->tx.lock);
 	others = conn->tx.want_space;
-	if (!conn->tx.dead) {
+	if (!conn->tx.dead)
 		conn->tx.want_space = true;
-		__sdp_tx_run(conn, true);
-		done = sdp_tx_take_done(conn);
-	}
+	done = sdp_tx_try(conn, true);
 	room = conn->tx.dead || !conn->tx.want_space;
 	spin_unlock_bh(&conn->tx.lock);
 	/* Who asks now sees the room himself; who asked before sleeps. */

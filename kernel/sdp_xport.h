@@ -18,6 +18,15 @@ struct sdp_conn;
 struct sdp_msg;
 struct sdp_span;
 
+/*
+ * A connection exists before its transport has anything to post to or to poll, and
+ * after: an address is being resolved, or the device has gone.  Whoever reaches a
+ * connection may do so at any time, and need not know.  The transport sets
+ * conn->tx.queues when it has made the queues, and clears it, as it sets tx.dead,
+ * before it takes them away, both under conn->tx.lock.  What is marked (q) is called
+ * while it is set, and is nobody's to call otherwise; of receives SDP_CONN_OPEN says
+ * the same, under conn->rx.poll.
+ */
 struct sdp_xport {
 	const char *name;
 	u8 id;			/* SDP_TRANSPORT_* */
@@ -41,22 +50,24 @@ struct sdp_xport {
 	 */
 	void (*act)(struct sdp_conn *conn, unsigned int actions);
 
-	/* Under conn->tx.lock; conn->tx.dead is false.  0 or negative errno.
+	/* (q) Under conn->tx.lock.  0 or negative errno.
 	 * What post() does is said by msg->op; one that offers memory makes it
 	 * readable for the peer before the message goes.
 	 */
 	int (*post)(struct sdp_conn *conn, struct sdp_msg *msg);
 	int (*post_recv)(struct sdp_conn *conn, struct sdp_buf *buf);
 
-	/* Hand completions to sdp_rx_arrived(); under conn->rx.poll.
-	 * Returns how many, at most @budget.
+	/* Hand completions to sdp_rx_arrived(); under conn->rx.poll, with
+	 * SDP_CONN_OPEN.  Returns how many, at most @budget.
 	 */
 	int (*poll_recv)(struct sdp_conn *conn, int budget);
-	/* Hand completions to sdp_sent(), with 0, -ETIMEDOUT where the
+	/* (q) Hand completions to sdp_sent(), with 0, -ETIMEDOUT where the
 	 * peer's device did not answer, or another errno; under conn->tx.lock.
 	 */
 	void (*poll_send)(struct sdp_conn *conn);
-	/* Ask for one event; true if completions are already there. */
+	/* Ask for one event; true if completions are already there.  The first
+	 * as poll_recv(), the second (q), under conn->tx.lock.
+	 */
 	bool (*arm_recv)(struct sdp_conn *conn);
 	bool (*arm_send)(struct sdp_conn *conn);
 
@@ -64,13 +75,13 @@ struct sdp_xport {
 	void (*established)(struct sdp_conn *conn);
 
 	/* A receive buffer enters the transport's hands: it is on rx.all.  Fails
-	 * when the connection is dead.  It leaves them: under rx.lock.
+	 * when it has no queues.  It leaves them: under rx.lock.
 	 */
 	int (*map)(struct sdp_conn *conn, struct sdp_buf *buf);
 	void (*unmap)(struct sdp_conn *conn, struct sdp_buf *buf);
 	/* Make pinned memory ready to be read by the peer, or to be read into,
 	 * as span->dir says: its key and va are set.  Process context; sleeps.
-	 * 0 or a negative errno, also when the connection is dead.
+	 * 0 or a negative errno, also when it has no queues.
 	 */
 	int (*lend)(struct sdp_conn *conn, struct sdp_span *span);
 	/* Undo it: it was not posted, or taken back, or the device is done with
@@ -84,7 +95,7 @@ struct sdp_xport {
 	/* A posted message comes back: under tx.lock. */
 	void (*unmap_msg)(struct sdp_conn *conn, struct sdp_msg *msg);
 
-	/* Where it stands; for tools. */
+	/* Where it stands, if it has its queues; for tools. */
 	void (*info)(struct sdp_conn *conn, char *device, size_t size, u8 *port,
 		     u32 *qpn, u32 *peer_qpn);
 
