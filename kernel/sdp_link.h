@@ -162,6 +162,21 @@ static inline bool sdp_link_is_eof(const struct sock *sk,
 }
 
 /**
+ * sdp_link_is_over() - is it at its end, where a TCP would be in CLOSE?
+ * @conn: the connection of a socket
+ *
+ * Context: any.
+ * Return: true if it has failed, or both sides have ended it.
+ */
+static inline bool sdp_link_is_over(const struct sdp_conn *conn)
+{
+	enum sdp_state state = sdp_conn_state(conn);
+
+	return READ_ONCE(conn->tx.err) || state == SDP_CLOSED ||
+	       state >= SDP_TIME_WAIT_1;
+}
+
+/**
  * sdp_link_cannot_send() - is sending an error?
  * @sk: its socket
  * @conn: the connection

@@ -26,7 +26,8 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_reason = conn->reason;
 	info->sdpi_id = conn->id;
 	info->sdpi_snd_size = conn->snd_max;
-	info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
+	if (conn->rcv_size)	/* it may have only just arrived */
+		info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
 	spin_lock_bh(&conn->tx.lock);
 	info->sdpi_state = conn->tx.state;
 	info->sdpi_mode_send = conn->tx.mode.src.mode;
@@ -224,38 +225,13 @@ static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 	}
 }
 
-int sdp_setsockopt(struct socket *sock, int level, int optname,
-		   sockptr_t optval, unsigned int optlen)
-{
-	struct sock *sk = sock->sk;
-	struct sdp_sk *ssk;
-	int err;
-
-	sdp_ulp_enter();
-	ssk = sdp_ulp_get(sk);
-	if (ssk && level == SOL_SDP)
-		err = sdp_opt_set(sk, ssk, optname, optval, optlen);
-	else if (ssk && level == SOL_TCP && optname == SDP_ZCOPY_THRESH)
-		err = sdp_opt_set(sk, ssk, SDP_ZCOPY, optval, optlen);
-	else if (ssk && level == SOL_TCP && sdp_opt_active(ssk) &&
-		 (optname == TCP_REPAIR || optname == TCP_FASTOPEN_CONNECT))
-		err = -EOPNOTSUPP;	/* TCP looks at sk_state, which is CLOSE */
-	else
-		err = sdp_ulp_tcp(sk)->setsockopt(sock, level, optname, optval,
-						  optlen);
-	if (!err && ssk && level == SOL_TCP)
-		sdp_opt_apply(sk, ssk, optname);
-	sdp_ulp_put(ssk);
-	sdp_ulp_leave();
-	return err;
-}
-
 /* TCP says CLOSE; say what the connection is. */
-static int sdp_opt_mend_tcp_info(struct sdp_sk *ssk, char __user *optval,
-				 int __user *optlen)
+static u8 sdp_opt_tcp_state(struct sdp_sk *ssk)
 {
 	static const u8 states[SDP_STATE_COUNT] = {
 		[SDP_CLOSED]		= TCP_CLOSE,
+		[SDP_SYN_SENT]		= TCP_SYN_SENT,
+		[SDP_SYN_RECV]		= TCP_SYN_RECV,
 		[SDP_ESTABLISHED]	= TCP_ESTABLISHED,
 		[SDP_FIN_WAIT_1]	= TCP_FIN_WAIT1,
 		[SDP_FIN_WAIT_2]	= TCP_FIN_WAIT2,
@@ -266,10 +242,84 @@ static int sdp_opt_mend_tcp_info(struct sdp_sk *ssk, char __user *optval,
 		[SDP_TIME_WAIT_2]	= TCP_CLOSE,
 	};
 	struct sdp_conn *conn = sdp_link_conn_get(ssk);
-	u8 state = conn ? states[sdp_conn_state(conn)] : TCP_CLOSE;
-	int len;
+	u8 state;
 
+	if (conn)
+		state = states[sdp_conn_state(conn)];
+	else
+		state = READ_ONCE(ssk->mode) == SDP_SK_CONNECTING ?
+			TCP_SYN_SENT : TCP_CLOSE;
 	sdp_conn_put(conn);
+	return state;
+}
+
+/*
+ * TCP judges these by sk_state, which is CLOSE while SDP carries the stream, or may
+ * come to: what it says of a socket that is not.  0: it is for TCP to say.
+ */
+static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
+			   unsigned int optlen)
+{
+	int value;
+
+	switch (optname) {
+	case TCP_REPAIR:
+		return sdp_opt_active(ssk) ? -EOPNOTSUPP : 0;
+	case TCP_FASTOPEN:
+	case TCP_FASTOPEN_CONNECT:
+	case TCP_FASTOPEN_NO_COOKIE:
+	case TCP_QUEUE_SEQ:
+	case TCP_WINDOW_CLAMP:
+		break;
+	default:
+		return 0;
+	}
+	if (!sdp_opt_active(ssk) || sdp_opt_tcp_state(ssk) == TCP_CLOSE)
+		return 0;
+	if (optlen < sizeof(value))
+		return -EINVAL;
+	if (copy_from_sockptr(&value, optval, sizeof(value)))
+		return -EFAULT;
+	if (optname == TCP_WINDOW_CLAMP && value)
+		return 0;
+	return optname == TCP_QUEUE_SEQ ? -EPERM : -EINVAL;
+}
+
+int sdp_setsockopt(struct socket *sock, int level, int optname,
+		   sockptr_t optval, unsigned int optlen)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	int err = 0;
+
+	sdp_ulp_enter();
+	ssk = sdp_ulp_get(sk);
+	if (ssk && level == SOL_SDP) {
+		err = sdp_opt_set(sk, ssk, optname, optval, optlen);
+		goto out;
+	}
+	if (ssk && level == SOL_TCP && optname == SDP_ZCOPY_THRESH) {
+		err = sdp_opt_set(sk, ssk, SDP_ZCOPY, optval, optlen);
+		goto out;
+	}
+	if (ssk && level == SOL_TCP)
+		err = sdp_opt_refuses(ssk, optname, optval, optlen);
+	if (!err)
+		err = sdp_ulp_tcp(sk)->setsockopt(sock, level, optname, optval,
+						  optlen);
+	if (!err && ssk && level == SOL_TCP)
+		sdp_opt_apply(sk, ssk, optname);
+out:
+	sdp_ulp_put(ssk);
+	sdp_ulp_leave();
+	return err;
+}
+
+static int sdp_opt_mend_tcp_info(struct sdp_sk *ssk, char __user *optval,
+				 int __user *optlen)
+{
+	u8 state = sdp_opt_tcp_state(ssk);
+	int len;
 
 	if (get_user(len, optlen))
 		return -EFAULT;
@@ -299,8 +349,8 @@ int sdp_getsockopt(struct socket *sock, int level, int optname,
 		goto out;
 	}
 	err = sdp_ulp_tcp(sk)->getsockopt(sock, level, optname, optval, optlen);
-	if (!err && ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED &&
-	    level == SOL_TCP && optname == TCP_INFO)
+	if (!err && ssk && level == SOL_TCP && optname == TCP_INFO &&
+	    sdp_opt_active(ssk))
 		err = sdp_opt_mend_tcp_info(ssk, optval, optlen);
 out:
 	sdp_ulp_put(ssk);

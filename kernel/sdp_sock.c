@@ -155,8 +155,9 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		       int flags)
 {
 	struct sock *sk = sock->sk;
-	long whole = sock_rcvtimeo(sk, flags & MSG_DONTWAIT), timeo = whole;
+	long whole = sock_rcvtimeo(sk, flags & (MSG_DONTWAIT | MSG_OOB));
 	struct sdp_conn *conn;
+	long timeo = whole;
 	struct sdp_sk *ssk;
 	int err = -ENOIOCTLCMD;
 
@@ -165,6 +166,9 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE &&
 	    !(flags & MSG_ERRQUEUE)) {
 		conn = sdp_sock_begin(sk, ssk, &timeo, &err);
+		/* An urgent byte is not waited for, nor is the connection. */
+		if (err == -EAGAIN && flags & MSG_OOB)
+			err = -EINVAL;
 		if (conn && flags & MSG_OOB)
 			err = sdp_recv_urgent(sk, conn, msg, len, flags);
 		else if (conn)
@@ -176,8 +180,8 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		}
 	}
 	sdp_ulp_put(ssk);
-	/* An urgent byte is not waited for; who peeks at much can only begin anew. */
-	if (err == -ENOIOCTLCMD && timeo < whole && !(flags & MSG_OOB) &&
+	/* Who peeks at much can only begin anew. */
+	if (err == -ENOIOCTLCMD && timeo < whole &&
 	    !(flags & MSG_PEEK && flags & MSG_WAITALL))
 		err = sdp_sock_tcp_recv(sock, msg, len, flags, timeo);
 	else if (err == -ENOIOCTLCMD)
@@ -363,11 +367,7 @@ static int sdp_shutdown(struct socket *sock, int how)
 		if (ssk->mode == SDP_SK_CONNECTED) {
 			struct sdp_conn *conn = ssk->conn;
 
-			err = 0;
-			if (READ_ONCE(conn->tx.err) ||
-			    sdp_conn_state(conn) == SDP_CLOSED ||
-			    sdp_conn_state(conn) >= SDP_TIME_WAIT_1)
-				err = -ENOTCONN;
+			err = sdp_link_is_over(conn) ? -ENOTCONN : 0;
 			WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
 			if (!err && (how + 1) & SEND_SHUTDOWN) {
 				sdp_conn_event(conn, SDP_EV_SHUTDOWN);
@@ -421,7 +421,7 @@ static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 		struct sdp_conn *conn = sdp_link_conn_get(ssk);
 
 		/* 2: the peer's name whatever sk_state says. */
-		if (conn && !READ_ONCE(conn->tx.err))
+		if (conn && !sdp_link_is_over(conn))
 			peer = 2;
 		sdp_conn_put(conn);
 	}
