@@ -20,7 +20,7 @@ enum { HELD = 2000 };	/* ms in which an attempt is not answered */
 static const char events_file[] = "/run/rig/modules/verbs_events.ko";
 static const char raise_file[] = "/sys/module/verbs_events/parameters/raise";
 
-/* How late queue pairs of this kernel are ready, to receive or to send. */
+/* How late queue pairs of this kernel are ready, to receive or to send; or "early". */
 static void be_late(const char *for_what, int ms)
 {
 	char name[80];
@@ -44,6 +44,7 @@ static int events_ready_(void)
 	/* Whatever ended the case before. */
 	be_late("rtr_ms", 0);
 	be_late("rts_ms", 0);
+	be_late("early", 0);
 	EVENTUALLY(0, counter("conns"));
 	/* It goes by SDP however long the neighbour takes. */
 	sysctl("connect_timeout", ktap_ms(10000));
@@ -548,4 +549,51 @@ static void late_and_taken_back_server(void)
 	OK(close(l));
 	EVENTUALLY(0, counter("conns"));
 	meet("ended");
+}
+
+/*
+ * An event of a completion queue that was another's before, while the queue pair is made
+ * and when it cannot be made.  Whoever comes for it finds nothing to be polled.
+ */
+enum { ROUNDS = 20 };
+
+PAIR_ON(event_early, BIT(DOOR2_V4))
+
+static void event_early_client(void)
+{
+	union addr a;
+	int i, c;
+
+	events_ready();
+	server_addr(&a);
+	for (i = 0; i < ROUNDS; i++) {
+		be_late("early", 2);
+		c = sock();
+		FAILS(ENOMEM, connect_to(c, &a));
+		OK(close(c));
+		be_late("early", 1);
+		c = sock();
+		OK(connect_to(c, &a));
+		send_text(c, "hello");
+		recv_text(c, "hello");
+		OK(close(c));
+	}
+	be_late("early", 0);
+	EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+static void event_early_server(void)
+{
+	int l = serve_port(4), i, s;
+
+	for (i = 0; i < ROUNDS; i++) {
+		s = accept_one(l);
+		recv_text(s, "hello");
+		send_text(s, "hello");
+		expect_eof(s);
+		OK(close(s));
+	}
+	meet("ended");
+	OK(close(l));
 }

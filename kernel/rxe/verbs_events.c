@@ -10,7 +10,11 @@
  * What a busy machine does, for once: with rtr_ms in the same place a queue pair of
  * the kernel's becomes ready to receive so many milliseconds late.
  *
- * The device's own verbs are called in any case: this only looks on.  It is to be
+ * What a completion queue that is used again may be late with: with early set to 1 both
+ * queues of a queue pair of the kernel's tell of a completion before it is made, and with
+ * 2 it is not made, for lack of memory.
+ *
+ * The device's own verbs are called in any other case: this only looks on.  It is to be
  * unloaded when nobody makes or destroys queue pairs.
  */
 #include <linux/delay.h>
@@ -32,6 +36,8 @@ static const struct {
 
 static struct {
 	struct ib_device *device;
+	int (*create_qp)(struct ib_qp *qp, struct ib_qp_init_attr *attr,
+			 struct ib_udata *udata);
 	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			 struct ib_udata *udata);
 	int (*destroy_qp)(struct ib_qp *qp, struct ib_udata *udata);
@@ -48,6 +54,34 @@ MODULE_PARM_DESC(rtr_ms, "how late queue pairs of the kernel's are ready to rece
 static unsigned int verbs_rts_ms;
 module_param_named(rts_ms, verbs_rts_ms, uint, 0600);
 MODULE_PARM_DESC(rts_ms, "and how late to send");
+
+static unsigned int verbs_early;
+module_param_named(early, verbs_early, uint, 0600);
+MODULE_PARM_DESC(early, "1: completions before the queue pair; 2: and it is refused");
+
+static void verbs_complete(struct ib_cq *cq)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	cq->comp_handler(cq, cq->cq_context);
+	local_irq_restore(flags);
+}
+
+static int verbs_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
+			   struct ib_udata *udata)
+{
+	unsigned int early = READ_ONCE(verbs_early);
+
+	if (early && !qp->uobject && attr->qp_type == IB_QPT_RC) {
+		verbs_complete(attr->send_cq);
+		verbs_complete(attr->recv_cq);
+		if (early > 1)
+			return -ENOMEM;
+		msleep(20);	/* for who is told */
+	}
+	return verbs.create_qp(qp, attr, udata);
+}
 
 /* It is made when it can do something: who makes it initialises it next. */
 static int verbs_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
@@ -124,8 +158,10 @@ static int verbs_add(struct ib_device *device)
 	if (verbs.device || device->ops.driver_id != RDMA_DRIVER_RXE)
 		return -EOPNOTSUPP;
 	verbs.device = device;
+	verbs.create_qp = device->ops.create_qp;
 	verbs.modify_qp = device->ops.modify_qp;
 	verbs.destroy_qp = device->ops.destroy_qp;
+	WRITE_ONCE(device->ops.create_qp, verbs_create_qp);
 	WRITE_ONCE(device->ops.modify_qp, verbs_modify_qp);
 	WRITE_ONCE(device->ops.destroy_qp, verbs_destroy_qp);
 	return 0;
@@ -133,6 +169,7 @@ static int verbs_add(struct ib_device *device)
 
 static void verbs_remove(struct ib_device *device, void *data)
 {
+	WRITE_ONCE(device->ops.create_qp, verbs.create_qp);
 	WRITE_ONCE(device->ops.modify_qp, verbs.modify_qp);
 	WRITE_ONCE(device->ops.destroy_qp, verbs.destroy_qp);
 	spin_lock_irq(&verbs.lock);
