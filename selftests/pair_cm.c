@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "lib/sweep.h"
 #include "pair_cm.h"
 
 enum {
@@ -230,3 +231,39 @@ CM_CASE(cm_dreq_late, CM_DREQ, LATE)
 CM_CASE(cm_drep_lost, CM_DREP, LOST)
 CM_CASE(cm_drep_brief, CM_DREP, BRIEF)
 CM_CASE(cm_drep_late, CM_DREP, LATE)
+
+/*
+ * Every call on a socket whose request is under way: a queue pair is there, nobody has
+ * answered, and nobody will before the calls are over.  By TCP it is connected soon.
+ */
+PAIR_LIMIT(cm_req_lost_and_asked, ON_CM, 60)
+
+static void cm_req_lost_and_asked_client(void)
+{
+	int c = sock_flags(SOCK_NONBLOCK);
+	struct sdp_info info;
+	union addr a;
+	pid_t pid;
+
+	server_addr(&a);
+	if (on_sdp())
+		sysctl("connect_timeout", 60000);
+	pid = trouble(CM_REQ, LOST);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	if (on_sdp())
+		EVENTUALLY(true, sdp_info(c, &info) > 0 && info.sdpi_qp_num);
+	sweep(c, sock(), SWEEP_SURVIVES);
+	OK(close(c));
+	CHILD_OK(pid);
+	if (on_sdp())
+		EVENTUALLY(0, counter("conns"));
+	meet("ended");
+}
+
+static void cm_req_lost_and_asked_server(void)
+{
+	int l = serve_port(CONNECTIONS);
+
+	meet("ended");
+	OK(close(l));
+}

@@ -20,6 +20,7 @@
 #include <sys/sysinfo.h>
 
 #include "lib/module.h"
+#include "lib/sweep.h"
 #include "lib/variant.h"
 
 /* What the case before has left behind is put right. */
@@ -508,6 +509,37 @@ TEST_ON(device_gone_while_connecting, ON_SDP)
 	nobody(&a);
 	FAILS(EINPROGRESS, connect_to(c, &a));
 	device_remove();
+	close(c);
+	device_add();
+}
+
+/* Every call on what it leaves: beside a connection of TCP's that was reset. */
+TEST_ON(device_gone_and_asked, ON_SDP)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+	const struct variant tcp = { DOOR_TCP, variant->family };
+	const struct variant *const was = variant;
+	struct pair p, by_tcp;
+	union addr a;
+	int c;
+
+	pair_open(&p);
+	nobody(&a);
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	device_remove();
+	await_end(p.c, POLLIN);
+	variant = &tcp;
+	pair_open(&by_tcp);
+	OK(setsockopt(by_tcp.s, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	close(by_tcp.s);
+	await_end(by_tcp.c, POLLIN);
+	variant = was;
+	sweep(p.c, by_tcp.c, SWEEP_EQUAL);
+	sweep(p.s, by_tcp.l, SWEEP_SURVIVES);
+	sweep(c, by_tcp.c, SWEEP_SURVIVES);
+	close(p.c);
+	close(p.s);
 	close(c);
 	device_add();
 }
