@@ -37,28 +37,40 @@ bool sdp_ask_begin(struct sdp_conn *conn)
 	return mine;
 }
 
+static int sdp_ask_queue(struct sdp_conn *conn, struct sdp_loan *loan)
+{
+	int err = sdp_loan_lend(conn, loan);
+
+	if (err)
+		return err;
+	spin_lock_bh(&conn->tx.lock);
+	/* Nothing is listed behind sdp_tx_drop(). */
+	if (conn->tx.dead) {
+		err = -ENODEV;
+	} else {
+		conn->tx.ctl |= SDP_CTL_SINK_AVAIL;
+		list_add_tail(&loan->node, &conn->tx.asks);
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return err;
+}
+
 int sdp_ask_make(struct sdp_conn *conn, const struct iov_iter *iter, size_t len)
 {
 	struct sdp_loan *loan;
 	u32 bytes = sdp_loan_piece(conn, len, false);
+	int err;
 
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_FROM_DEVICE, iter,
 			     bytes, bytes);
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	/* Any Data has to fit into it (4.4). */
-	if (loan->span.bytes < conn->rcv_size) {
+	err = loan->span.bytes < conn->rcv_size ? -EMSGSIZE :
+						  sdp_ask_queue(conn, loan);
+	if (err)
 		sdp_loan_return(conn, loan);
-		return -EMSGSIZE;
-	}
-	spin_lock_bh(&conn->tx.lock);
-	if (conn->tx.dead)
-		loan->state = SDP_LOAN_FREE;
-	else
-		conn->tx.ctl |= SDP_CTL_SINK_AVAIL;
-	list_add_tail(&loan->node, &conn->tx.asks);
-	spin_unlock_bh(&conn->tx.lock);
-	return 0;
+	return err;
 }
 
 size_t sdp_ask_reap(struct sdp_conn *conn)

@@ -47,6 +47,7 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 	bool waits;
 	size_t most;
 	s64 room;
+	int err;
 
 	room = sdp_fill_room(conn, &waits);
 	if (room < sdp_loan_write_least(conn))
@@ -61,9 +62,10 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 	loan->msg = &loan->op;
 	loan->op.full = true;
 	loan->op.more = iov_iter_count(iter) > bytes;
-	if (!sdp_tx_queue_offer(conn, loan->msg)) {
+	err = sdp_tx_queue_offer(conn, loan->msg);
+	if (err) {
 		sdp_loan_return(conn, loan);
-		return -ECANCELED;
+		return err;
 	}
 	iov_iter_advance(iter, bytes);
 	return bytes;

@@ -146,16 +146,13 @@ ssize_t sdp_lease_more(struct sdp_conn *conn, struct page_frag *frag,
 		}
 	}
 	bytes = loan->span.bytes;
-	err = sdp_offer_message(conn, frag, loan, *iter);
-	if (!err && !sdp_tx_queue_offer(conn, loan->msg))
-		err = -ECANCELED;
+	err = sdp_offer_message(conn, frag, loan);
+	if (!err)
+		err = sdp_tx_queue_offer(conn, loan->msg);
 	if (err) {
 		sdp_lease_return(conn, loan);
 		return err;
 	}
-	/* Without a connection it is free already. */
-	if (READ_ONCE(conn->tx.dead))
-		sdp_conn_queue_work(conn);
 	iov_iter_advance(iter, bytes);
 	return bytes;
 }

@@ -2,6 +2,12 @@
 /*
  * Memory on loan: pinned, mapped, registered, and all that undone.
  *
+ * In this order, since pinning may take as long as a user likes: his page may be of
+ * a file that is slow, or of userfaultfd.  Who waits for that holds nothing of the
+ * device.  It is told last, when all else is there, and what it knows is put on a
+ * list of the connection at once: so it goes, by sdp_tx_drop(), with the queue pair,
+ * and a device can be removed whatever callers wait for.
+ *
  * Whose it is at each moment is said by its state (sdp_buf.h).  Nobody here
  * decides that: sdp_offer.c and sdp_fill.c have what is sent, sdp_take.c and
  * sdp_ask.c what is received into.
@@ -53,15 +59,22 @@ struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 		return ERR_PTR(err);
 	}
 	/* What could be pinned of it may be too little to be worth it. */
-	err = loan->span.bytes <= PAGE_SIZE ? -EMSGSIZE :
-					      conn->xp->lend(conn, &loan->span);
-	if (err) {
+	if (loan->span.bytes <= PAGE_SIZE) {
 		sdp_loan_return(conn, loan);
-		return ERR_PTR(err);
+		return ERR_PTR(-EMSGSIZE);
 	}
-	trace_sdp_lend(conn->id, loan->span.bytes, loan->span.npages,
-		       loan->span.nents, loan->span.key, dir == DMA_TO_DEVICE);
 	return loan;
+}
+
+int sdp_loan_lend(struct sdp_conn *conn, struct sdp_loan *loan)
+{
+	struct sdp_span *span = &loan->span;
+	int err = conn->xp->lend(conn, span);
+
+	if (!err)
+		trace_sdp_lend(conn->id, span->bytes, span->npages, span->nents,
+			       span->key, span->dir == DMA_TO_DEVICE);
+	return err;
 }
 
 void sdp_loan_return(struct sdp_conn *conn, struct sdp_loan *loan)

@@ -23,7 +23,7 @@
 u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first);
 
 /**
- * sdp_loan_make() - pin what an iterator stands at, and have the device know it
+ * sdp_loan_make() - pin what an iterator stands at
  * @conn: the connection
  * @op: SDP_OP_READ to read into it, SDP_OP_WRITE to write it, SDP_OP_TAKE_BACK
  *	if the peer is to do one of these
@@ -32,15 +32,29 @@ u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first);
  * @bytes: how much, at most
  * @most: from @bytes, how much of it at most where it lies together
  *
- * Context: process; sleeps.
- * Return: the loan, QUEUED and on no list, with what could be pinned; or ERR_PTR:
- * -EMSGSIZE if that is a page or less, -EFAULT if it is nothing, -EINVAL if it is
- * not memory of a process, -ENOBUFS if too much is pinned already, -ENOMEM, or the
- * transport's error.
+ * Context: process; sleeps, for as long as a page does not come.
+ * Return: the loan, QUEUED and on no list, with what could be pinned; no device
+ * knows it.  Or ERR_PTR: -EMSGSIZE if that is a page or less, -EFAULT if it is
+ * nothing, -EINVAL if it is not memory of a process, -ENOBUFS if too much is pinned
+ * already, -ENOMEM.
  */
 struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 			       const struct iov_iter *iter, size_t bytes,
 			       size_t most);
+
+/**
+ * sdp_loan_lend() - have the device know it
+ * @conn: the connection
+ * @loan: from sdp_loan_make()
+ *
+ * The device does not go before the caller has put it on its list, or returned it:
+ * so he does one of the two next, and touches no memory of a user before.
+ *
+ * Context: process; sleeps, for nobody but the device.
+ * Return: 0; -ENODEV if the connection is dead, or the transport's error: the loan
+ * is to be returned.
+ */
+int sdp_loan_lend(struct sdp_conn *conn, struct sdp_loan *loan);
 
 /**
  * sdp_loan_return() - undo it

@@ -120,7 +120,7 @@ static bool sdp_offer_has_room(struct sdp_conn *conn)
 }
 
 int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
-		      struct sdp_loan *loan, struct iov_iter iter)
+		      struct sdp_loan *loan)
 {
 	u32 want = sdp_offer_pipelined(conn) ? 0 : SDP_OFFER_INLINE;
 	struct sdp_msg *msg;
@@ -130,12 +130,13 @@ int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
 			    &room);
 	if (!msg)
 		return -ENOMEM;
-	msg->full = true;
-	if (room < want || copy_from_iter(sdp_msg_payload_at(msg), want,
-					  &iter) < want) {
+	if (room < want) {
 		sdp_msg_free(conn, msg);
-		return -EFAULT;
+		return -ENOMEM;
 	}
+	msg->full = true;
+	/* What the device reads, and not what is mapped there by now, if anything. */
+	sdp_span_copy(&loan->span, 0, sdp_msg_payload_at(msg), want);
 	sdp_msg_grow(frag, msg, want);
 	msg->loan = loan;
 	msg->slots = 2;
@@ -162,14 +163,12 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 	if (IS_ERR(loan))
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;
-	err = sdp_offer_message(conn, frag, loan, *iter);
+	err = sdp_offer_message(conn, frag, loan);
+	if (!err)
+		err = sdp_tx_queue_offer(conn, loan->msg);
 	if (err) {
 		sdp_loan_return(conn, loan);
 		return err;
-	}
-	if (!sdp_tx_queue_offer(conn, loan->msg)) {
-		sdp_loan_return(conn, loan);
-		return -ECANCELED;
 	}
 	iov_iter_advance(iter, bytes);
 	return bytes;

@@ -55,14 +55,13 @@ bool sdp_offer_can(const struct sdp_conn *conn);
  * sdp_offer_message() - make the SrcAvail, with the inline bytes that it needs
  * @conn: the connection
  * @frag: where messages are cut from
- * @loan: what it offers; has the message then
- * @iter: stands at its memory
+ * @loan: what it offers, from sdp_loan_make(); has the message then
  *
  * Context: process; sleeps.
- * Return: 0; -ENOMEM; -EFAULT if the memory cannot be read.
+ * Return: 0 or -ENOMEM.
  */
 int sdp_offer_message(struct sdp_conn *conn, struct page_frag *frag,
-		      struct sdp_loan *loan, struct iov_iter iter);
+		      struct sdp_loan *loan);
 
 /**
  * sdp_offer_begin() - nobody else sends from now on

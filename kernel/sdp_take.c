@@ -84,11 +84,31 @@ static u32 sdp_take_offered(struct sdp_conn *conn, u32 *id)
 	return bytes;
 }
 
+/* Its turn is behind what is being read.  -ENODEV: there is no connection any more. */
+static int sdp_take_queue(struct sdp_conn *conn, struct sdp_loan *loan)
+{
+	int err = sdp_loan_lend(conn, loan);
+
+	if (err)
+		return err;
+	spin_lock_bh(&conn->tx.lock);
+	/* Nothing is listed behind sdp_tx_drop(). */
+	if (conn->tx.dead) {
+		err = -ENODEV;
+	} else {
+		list_add_tail(&loan->op.node, &conn->tx.reads);
+		list_add_tail(&loan->node, &conn->tx.takes);
+	}
+	spin_unlock_bh(&conn->tx.lock);
+	return err;
+}
+
 ssize_t sdp_take_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 {
 	struct sdp_loan *loan;
 	size_t bytes, most;
 	u32 id;
+	int err;
 
 	bytes = min_t(size_t, sdp_take_offered(conn, &id), len);
 	if (!bytes)
@@ -102,13 +122,11 @@ ssize_t sdp_take_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 		return PTR_ERR(loan);
 	bytes = loan->span.bytes;
 	loan->op.mseq = id;
-	spin_lock_bh(&conn->tx.lock);
-	if (conn->tx.dead)
-		loan->state = SDP_LOAN_FREE;
-	else
-		list_add_tail(&loan->op.node, &conn->tx.reads);
-	list_add_tail(&loan->node, &conn->tx.takes);
-	spin_unlock_bh(&conn->tx.lock);
+	err = sdp_take_queue(conn, loan);
+	if (err) {
+		sdp_loan_return(conn, loan);
+		return err;
+	}
 	iov_iter_advance(iter, bytes);
 	return bytes;
 }

@@ -87,10 +87,7 @@ static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	lockdep_assert_held(&conn->tx.lock);
 	sdp_clock_begins(conn);
-	if (conn->tx.dead)
-		sdp_msg_free(conn, msg);
-	else
-		list_add_tail(&msg->node, &conn->tx.queue);
+	list_add_tail(&msg->node, &conn->tx.queue);
 }
 
 /* Of what is lent beyond a call nobody waits for the end but the connection. */
@@ -102,28 +99,29 @@ static void sdp_tx_lease(struct sdp_conn *conn, const struct sdp_loan *loan)
 	sdp_clock_lease(conn);
 }
 
-bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
+int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	bool lease = msg->loan->lease;
-	bool queued = false;
+	int err = sdp_loan_lend(conn, msg->loan);
 
 	spin_lock_bh(&conn->tx.lock);
-	if ((lease || !conn->tx.withdrawn) && !conn->tx.fin_queued &&
-	    !conn->tx.err) {
+	/* Nothing is listed behind sdp_tx_drop(). */
+	if (!err && (conn->tx.dead || conn->tx.fin_queued || conn->tx.err ||
+		     (!lease && conn->tx.withdrawn)))
+		err = -ECANCELED;
+	if (err) {
+		sdp_msg_free(conn, msg);
+	} else {
 		if (lease)
 			sdp_tx_lease(conn, msg->loan);
 		list_add_tail(&msg->loan->node, &conn->tx.loans);
-		/* Without a connection it is free, and to be reaped. */
-		queued = true;
 		if (msg->op == SDP_OP_WRITE)
 			sdp_tx_enqueue_write(conn, msg);
 		else
 			sdp_tx_enqueue(conn, msg);
-	} else {
-		sdp_msg_free(conn, msg);
 	}
 	spin_unlock_bh(&conn->tx.lock);
-	return queued;
+	return err;
 }
 
 void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
@@ -686,7 +684,8 @@ static bool sdp_tx_hold_back(struct list_head *loans)
 /*
  * The device's part goes now, as no queue pair leads to it.  The callers may be
  * kept by a page that does not come, and a device that is removed does not wait
- * for that.  What they put behind meanwhile stays for as long as what is first.
+ * for that.  The lists stay as they are meanwhile: nobody takes from them what is
+ * not free, or puts anything behind it when the connection is dead.
  */
 static void sdp_tx_unlend(struct sdp_conn *conn, struct list_head *loans)
 {

@@ -20,7 +20,7 @@
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
- * sdp_tx_queue_offer() - hand over a SrcAvail, and what it offers; or a write
+ * sdp_tx_queue_offer() - lend what a SrcAvail offers, or a write is of, and queue it
  * @conn: the connection; the caller lends, or has the socket lock and it is a
  *	lease
  * @msg: the message, or the loan's own request; the loan is on tx.loans then
@@ -28,10 +28,11 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
  * Not if what the caller offered before it has been withdrawn: that comes first
  * in the stream, and by copy.  Nor if the stream is at its end.
  *
- * Context: process.
- * Return: false if so; the message is gone, and the loan free and on no list.
+ * Context: process; sleeps, for nobody but the device.
+ * Return: 0; -ECANCELED if so, or the error of sdp_loan_lend(): the message is gone,
+ * and the loan free, on no list, and to be returned.
  */
-bool sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg);
+int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
  * sdp_tx_queue_rest() - what has to be copied of a lease, in its place
