@@ -89,7 +89,7 @@ enum sdp_loan_state {
 	SDP_LOAN_QUEUED,	/* not told to anybody yet */
 	SDP_LOAN_OUT,		/* the peer has its key; or it is read into, written */
 	SDP_LOAN_BACK,		/* not the peer's any more, its key may be valid */
-	SDP_LOAN_FREE,		/* no device knows it: to be unpinned */
+	SDP_LOAN_FREE,		/* no device knows it: to be unpinned, or is */
 };
 
 /*

@@ -20,6 +20,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/net.h>
+#include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include "sdp_net.h"
@@ -246,28 +247,72 @@ static struct page *sdp_span_page(struct scatterlist *sg, u32 n)
 	return pfn_to_page(page_to_pfn(sg_page(sg)) + n);
 }
 
-static void sdp_span_put_entry(const struct sdp_span *span,
-			       struct scatterlist *sg)
+static u32 sdp_span_pages(const struct scatterlist *sg)
 {
-	u32 n = DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE);
+	return DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE);
+}
+
+static void sdp_span_put_entry(const struct sdp_span *span,
+			       struct scatterlist *sg, bool dirty)
+{
+	u32 n = sdp_span_pages(sg);
 
 	if (span->pinned)
-		unpin_user_page_range_dirty_lock(sg_page(sg), n, span->dir ==
-						 DMA_FROM_DEVICE);
+		unpin_user_page_range_dirty_lock(sg_page(sg), n, dirty);
 	else
 		while (n--)
 			put_page(sdp_span_page(sg, n));
 }
 
-void sdp_span_unpin(struct sdp_span *span)
+/* @dirty: what is put is still to be marked so. */
+static void sdp_span_put(struct sdp_span *span, bool dirty)
 {
 	u32 i;
 
 	for (i = 0; i < span->nents; i++)
-		sdp_span_put_entry(span, span->sg + i);
+		sdp_span_put_entry(span, span->sg + i, dirty);
 	atomic_long_sub(span->npages, &span->sn->pinned);
 	if (span->sg != span->few)
 		kvfree(span->sg);
+	span->sg = span->few;
+	span->nents = 0;
+	span->npages = 0;
+}
+
+void sdp_span_unpin(struct sdp_span *span)
+{
+	sdp_span_put(span, span->dir == DMA_FROM_DEVICE);
+}
+
+/* Mark it without waiting for a page's lock.  One that is written back from now on
+ * and clean then is so with all that the device has put there.
+ */
+static bool sdp_span_try_dirty(struct scatterlist *sg)
+{
+	u32 n = sdp_span_pages(sg);
+
+	while (n--) {
+		struct folio *folio = page_folio(sdp_span_page(sg, n));
+
+		if (folio_test_dirty(folio))
+			continue;
+		if (!folio_trylock(folio))
+			return false;
+		folio_mark_dirty(folio);
+		folio_unlock(folio);
+	}
+	return true;
+}
+
+void sdp_span_try_unpin(struct sdp_span *span)
+{
+	u32 i;
+
+	if (span->dir == DMA_FROM_DEVICE)
+		for (i = 0; i < span->nents; i++)
+			if (!sdp_span_try_dirty(span->sg + i))
+				return;
+	sdp_span_put(span, false);
 }
 
 void sdp_span_copy(const struct sdp_span *span, u32 skip, void *to, u32 bytes)

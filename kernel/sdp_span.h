@@ -62,11 +62,21 @@ int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
 
 /**
  * sdp_span_unpin() - the device has done with it
- * @span: from sdp_span_pin()
+ * @span: from sdp_span_pin(); holds nothing after, which may be undone again
  *
- * Context: process; may sleep.
+ * Context: process; may sleep, for whoever has locked one of its pages.
  */
 void sdp_span_unpin(struct sdp_span *span);
+
+/**
+ * sdp_span_try_unpin() - the same, without waiting for anybody
+ * @span: from sdp_span_pin()
+ *
+ * What was written to and is locked by somebody stays as it is.
+ *
+ * Context: process.
+ */
+void sdp_span_try_unpin(struct sdp_span *span);
 
 /**
  * sdp_span_copy() - copy from it

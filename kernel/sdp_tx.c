@@ -682,18 +682,22 @@ static bool sdp_tx_hold_back(struct list_head *loans)
 }
 
 /*
- * The device's part goes now, as no queue pair leads to it.  The callers may be
- * kept by a page that does not come, and a device that is removed does not wait
- * for that.  The lists stay as they are meanwhile: nobody takes from them what is
- * not free, or puts anything behind it when the connection is dead.
+ * The device's part goes now, as no queue pair leads to it, and the pages with it.
+ * The callers may be kept by one that does not come, and a device that is removed
+ * does not wait for that.  The lists stay as they are meanwhile: nobody takes from
+ * them what is not free, or puts anything behind it when the connection is dead.
  */
 static void sdp_tx_unlend(struct sdp_conn *conn, struct list_head *loans)
 {
 	struct sdp_loan *loan;
 
-	list_for_each_entry(loan, loans, node)
+	list_for_each_entry(loan, loans, node) {
 		if (loan->span.mr)
 			conn->xp->unlend(conn, &loan->span);
+		/* A lease is copied from perhaps, and the worker's to return. */
+		if (!loan->lease)
+			sdp_span_try_unpin(&loan->span);
+	}
 	spin_lock_bh(&conn->tx.lock);
 	list_for_each_entry(loan, loans, node)
 		loan->state = SDP_LOAN_FREE;
