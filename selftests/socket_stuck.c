@@ -7,13 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <linux/userfaultfd.h>
-
+#include "lib/absent.h"
 #include "lib/variant.h"
 
 /* O_ASYNC: SIGIO says that there is room again. */
@@ -44,42 +41,6 @@ TEST(sigio_room)
 	} while (!(info.si_band & POLLOUT));
 	CHECK(send(p.c, "x", 1, 0) == 1);
 	OK(sigprocmask(SIG_UNBLOCK, &set, NULL));
-}
-
-/* Memory that is not there until page_give(). */
-struct absent {
-	char *there, *bytes;
-	size_t len;
-	int fd;
-};
-
-static void absent_make(struct absent *a, size_t len)
-{
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct uffdio_api api = { .api = UFFD_API };
-
-	a->len = len;
-	a->bytes = malloc(len);
-	a->there = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(a->there != MAP_FAILED && a->bytes);
-	pattern_fill(a->bytes, len, 1, 0);
-	a->fd = OK(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK));
-	OK(ioctl(a->fd, UFFDIO_API, &api));
-	reg.range.start = (unsigned long)a->there;
-	reg.range.len = len;
-	OK(ioctl(a->fd, UFFDIO_REGISTER, &reg));
-}
-
-static void absent_give(struct absent *a, size_t at, size_t len)
-{
-	struct uffdio_copy copy = {
-		.dst = (unsigned long)a->there + at,
-		.src = (unsigned long)a->bytes + at,
-		.len = len,
-	};
-
-	OK(ioctl(a->fd, UFFDIO_COPY, &copy));
 }
 
 /* Without a moment between the two. */

@@ -75,24 +75,6 @@ static unsigned long long direct(void)
 	return count("bytes_taken") + count("bytes_filled");
 }
 
-/* A reader who waits with room for what is sent then. */
-static int read_asleep_(const struct pair *p, size_t len)
-{
-	struct task t = { .run = task_recv, .fd = p->s, .len = len,
-			  .buf = memory(len, 0), .flags = MSG_WAITALL };
-	char *from = pattern(len, 0);
-
-	task_start(&t);
-	EQ(len, send(p->c, from, len, 0));
-	EQ(len, task_join(&t));
-	EQ(-1, pattern_check(t.buf, len, 1, 0));
-	munmap(t.buf, len + PAGE);
-	munmap(from, len + PAGE);
-	return 0;
-}
-
-#define read_asleep(...)	CALL(read_asleep_(__VA_ARGS__))
-
 /* He has it brought to where he wants it. */
 static int read_waiting_(const struct pair *p, size_t len, int times)
 {
@@ -117,27 +99,6 @@ TEST(zcopy_reader_waits)
 	read_waiting(&p, 65536, 32);
 	read_waiting(&p, LONG, 8);
 }
-
-/*
- * The reader's buffer is known to the peer (SinkAvail) while he sleeps, from the
- * second long message on.  After one that crossed an offer of the peer's there is
- * a while without; after one that was filled, and no offer made, the next is
- * certain.
- */
-static int learn_to_ask_(const struct pair *p)
-{
-	unsigned long long filled, offers;
-
-	do {
-		filled = count("bytes_filled");
-		offers = count("offers");
-		read_asleep(p, 65536);
-	} while (on_sdp() && (count("bytes_filled") != filled + 65536 ||
-			      count("offers") != offers));
-	return 0;
-}
-
-#define learn_to_ask(...)	CALL(learn_to_ask_(__VA_ARGS__))
 
 /* Who waits before there is anything to be read has it written to him. */
 TEST(zcopy_written)

@@ -304,6 +304,34 @@ char *pattern(size_t len, size_t off)
 	return at;
 }
 
+int read_asleep_(const struct pair *p, size_t len)
+{
+	struct task t = { .run = task_recv, .fd = p->s, .len = len,
+			  .buf = memory(len, 0), .flags = MSG_WAITALL };
+	char *from = pattern(len, 0);
+
+	task_start(&t);
+	EQ(len, send(p->c, from, len, 0));
+	EQ(len, task_join(&t));
+	EQ(-1, pattern_check(t.buf, len, 1, 0));
+	munmap(t.buf, len + 4096);
+	munmap(from, len + 4096);
+	return 0;
+}
+
+int learn_to_ask_(const struct pair *p)
+{
+	unsigned long long filled, offers;
+
+	do {
+		filled = count("bytes_filled");
+		offers = count("offers");
+		read_asleep(p, 65536);
+	} while (on_sdp() && (count("bytes_filled") != filled + 65536 ||
+			      count("offers") != offers));
+	return 0;
+}
+
 unsigned int notified_any_(int fd, unsigned int *first, bool *copied)
 {
 	bool v4 = variant->family == AF_INET;

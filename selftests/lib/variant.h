@@ -143,6 +143,18 @@ void scatter(char *at, size_t len);
 /* The same with the pattern, key 1, from position 0. */
 char *pattern(size_t len, size_t off);
 
+/* A reader who waits with room for what is sent then. */
+int read_asleep_(const struct pair *p, size_t len);
+#define read_asleep(...)	CALL(read_asleep_(__VA_ARGS__))
+/*
+ * The reader's buffer is known to the peer (SinkAvail) while he sleeps, from the
+ * second long message on.  After one that crossed an offer of the peer's there is
+ * a while without; after one that was filled, and no offer made, the next is
+ * certain.
+ */
+int learn_to_ask_(const struct pair *p);
+#define learn_to_ask(...)	CALL(learn_to_ask_(__VA_ARGS__))
+
 /*
  * Waits for the next notification of MSG_ZEROCOPY, which must be of calls from
  * @next on; how many.  @copied: whether they were, if not NULL.
