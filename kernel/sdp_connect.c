@@ -7,7 +7,8 @@
  * SDP has been given up, and its CM id's REQ cancelled or rejected, before TCP
  * sends a SYN.
  *
- * The outcome is decided by one worker under the socket lock.  Nothing of ours
+ * The outcome is decided by one worker under the socket lock, or when that is given
+ * back: it waits for nobody, since others' sockets do for it.  Nothing of ours
  * wakes the socket's wait queue when TCP takes over: TCP does that itself, and
  * two wake-ups would be two reports to an edge-triggered poller.  Callers of
  * ours who wait for the outcome have a queue of their own.
@@ -160,7 +161,8 @@ void sdp_connect_decide(struct work_struct *work)
 	struct sdp_conn *conn;
 	struct socket *sock;
 
-	lock_sock(sk);
+	if (!sdp_ulp_lock_or_later(ssk))
+		return;
 	sock = sk->sk_socket;	/* stable: close() orphans under the lock */
 	conn = ssk->conn;
 	if (ssk->mode != SDP_SK_CONNECTING || !conn || !sock ||

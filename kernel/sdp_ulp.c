@@ -60,6 +60,29 @@ struct sdp_sk *sdp_ulp_get(struct sock *sk)
 	return ssk;
 }
 
+/* The references of a decision that is not needed, as another has its own. */
+static void sdp_ulp_drop_decide(struct sdp_sk *ssk, struct sock *sk)
+{
+	sock_put(sk);
+	refcount_dec(&ssk->ref);
+}
+
+/*
+ * release_sock() wakes who waits for the socket's lock: us, too.  It holds the lock's
+ * spinlock meanwhile, which the worker takes next: so this has returned before
+ * anything comes of it.
+ */
+static int sdp_ulp_released(wait_queue_entry_t *wait, unsigned int mode,
+			    int flags, void *key)
+{
+	struct sdp_sk *ssk = container_of(wait, struct sdp_sk, owned);
+
+	list_del_init(&wait->entry);
+	if (!queue_work(sdp_ulp_wq, &ssk->decide))
+		sdp_ulp_drop_decide(ssk, ssk->decide_sk);
+	return 0;
+}
+
 static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 {
 	struct sdp_sk *ssk;
@@ -75,6 +98,8 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	ssk->zcopy = -1;
 	init_waitqueue_head(&ssk->wq);
 	INIT_WORK(&ssk->decide, sdp_ulp_decide);
+	init_waitqueue_func_entry(&ssk->owned, sdp_ulp_released);
+	INIT_LIST_HEAD(&ssk->owned.entry);
 	spin_lock_init(&ssk->lock);
 	mutex_init(&ssk->listening);
 	INIT_LIST_HEAD(&ssk->setup);
@@ -252,10 +277,27 @@ void sdp_ulp_queue_decide(struct sdp_sk *ssk)
 	refcount_inc(&ssk->ref);
 	sock_hold(ssk->sk);
 	ssk->decide_sk = ssk->sk;
-	if (!queue_work(sdp_ulp_wq, &ssk->decide)) {
-		sock_put(ssk->sk);
-		refcount_dec(&ssk->ref);
-	}
+	if (!queue_work(sdp_ulp_wq, &ssk->decide))
+		sdp_ulp_drop_decide(ssk, ssk->sk);
+}
+
+bool sdp_ulp_lock_or_later(struct sdp_sk *ssk)
+{
+	struct sock *sk = ssk->decide_sk;
+	bool free;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	free = !sk->sk_lock.owned;
+	if (free)
+		sk->sk_lock.owned = 1;
+	else if (list_empty(&ssk->owned.entry))
+		add_wait_queue(&sk->sk_lock.wq, &ssk->owned);
+	else	/* of an event before this one */
+		sdp_ulp_drop_decide(ssk, sk);
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (free)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return free;
 }
 
 static int __init sdp_ulp_take_ops(int i, int family,

@@ -43,6 +43,7 @@ struct sdp_sk {
 				 */
 	struct work_struct decide;
 	struct sock *decide_sk;	/* the worker's reference */
+	wait_queue_entry_t owned; /* in sk_lock.wq: the worker waits for the lock */
 	struct sockaddr_storage addr;	/* of connect(), for TCP */
 	int addr_len;
 
@@ -237,5 +238,19 @@ extern struct proto_ops sdp_ulp_ops[2];	/* ours: IPv4, IPv6 */
  * Context: process or softirq.
  */
 void sdp_ulp_queue_decide(struct sdp_sk *ssk);
+
+/**
+ * sdp_ulp_lock_or_later() - the socket's lock, for the worker that decides
+ * @ssk: ours; called by its worker
+ *
+ * Who has the lock may sleep with it for as long as his memory lets him, and the
+ * workers are everybody's: so they do not wait.  When he gives it back the worker
+ * is queued anew.
+ *
+ * Context: process.
+ * Return: true if ssk->decide_sk is locked now, as by lock_sock(); else the
+ * worker's references are not its own any more.
+ */
+bool sdp_ulp_lock_or_later(struct sdp_sk *ssk);
 
 #endif

@@ -3,10 +3,14 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,6 +123,101 @@ TEST(signals_before_connected)
 		must_be_sdp(c);
 		OK(close(c));
 		OK(close(l));
+	}
+}
+
+/* More works than a queue of the kernel's runs at a time: 256, or 1024 since 6.15. */
+static int locks_enough(void)
+{
+	struct utsname name;
+	int major, minor;
+
+	OK(uname(&name));
+	EQ(2, sscanf(name.release, "%d.%d", &major, &minor));
+	return major > 6 || (major == 6 && minor >= 15) ? 1100 : 300;
+}
+
+enum { LOCKS = 4400 };
+
+static struct {
+	union addr addr;		/* where nobody listens */
+	struct absent absent;
+	pthread_attr_t small;
+	pthread_t thread[LOCKS];
+	int fd[LOCKS];
+	int n;
+} locks;
+
+/* Connects, and has the socket's lock from then on: its argument is not there. */
+static void *connect_and_lock(void *arg)
+{
+	int *fd = arg;
+
+	connect(*fd, &locks.addr.sa, addr_len(&locks.addr));
+	setsockopt(*fd, SOL_IP, IP_OPTIONS, locks.absent.there, 8);
+	return NULL;
+}
+
+static int locks_take(int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++, locks.n++) {
+		CHECK(locks.n < LOCKS);
+		locks.fd[locks.n] = sock_flags(SOCK_NONBLOCK);
+		EQ(0, pthread_create(&locks.thread[locks.n], &locks.small,
+				     connect_and_lock, &locks.fd[locks.n]));
+	}
+	while (n--)
+		absent_missed(&locks.absent);
+	return 0;
+}
+
+/*
+ * Who keeps the locks of many sockets, whose connections come to nothing meanwhile,
+ * keeps nobody else from connecting, nor from falling back.  His own hear of it when
+ * he gives the locks back.
+ */
+TEST_LIMIT(connect_beside_locks, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4), 60)
+{
+	struct rlimit files = { 2 * LOCKS, 2 * LOCKS };
+	size_t page = sysconf(_SC_PAGESIZE);
+	int i, before = count("connect_fail"), missing = locks_enough();
+	struct pair p;
+
+	OK(setrlimit(RLIMIT_NOFILE, &files));
+	OK(pthread_attr_init(&locks.small));
+	OK(pthread_attr_setstacksize(&locks.small, 256 * 1024));
+	/* Each asks for himself. */
+	if (on_sdp())
+		sysctl("cache_timeout", 0);
+	closed_port(&locks.addr);
+	absent_make(&locks.absent, page);
+	/* Who was told before he had the lock is none of those. */
+	do {
+		CALL(locks_take(missing));
+		missing = locks_enough() - locks.n +
+			  count("connect_fail") - before;
+	} while (missing > 0);
+	settle();
+	pair_open(&p);
+	must_be_sdp(p.c);
+	send_text(p.c, "not kept");
+	recv_text(p.s, "not kept");
+	if (variant->door != DOOR2) {
+		union addr a;
+		int l = tcp_listener(&a), c = sock();
+
+		OK(connect_to(c, &a));
+		OK(accept_any(l));
+		send_text(c, "nor this");
+	}
+	absent_give(&locks.absent, 0, page);
+	for (i = 0; i < locks.n; i++)
+		EQ(0, pthread_join(locks.thread[i], NULL));
+	for (i = 0; i < locks.n; i++) {
+		await_end(locks.fd[i], POLLOUT);
+		EQ(ECONNREFUSED, get_int(locks.fd[i], SOL_SOCKET, SO_ERROR));
 	}
 }
 
