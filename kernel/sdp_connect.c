@@ -68,6 +68,21 @@ static void sdp_connect_report(struct sock *sk)
 	sk_error_report(sk);
 }
 
+/*
+ * TCP's connect(), as __inet_stream_connect() calls it, but for the programs of the
+ * cgroup: they were asked before, in the caller's name, and perhaps wrote another
+ * address.
+ */
+static int sdp_connect_by_tcp(struct sock *sk, struct socket *sock,
+			      sdp_sockaddr *addr, int len)
+{
+	int err = sk->sk_prot->connect(sk, addr, len);
+
+	if (!err)
+		sock->state = SS_CONNECTING;
+	return err;
+}
+
 static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 				  struct sdp_sk *ssk)
 {
@@ -80,10 +95,8 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 	/* Ours until TCP is in SYN_SENT: its poll() would see state CLOSE, an
 	 * end.  What TCP is answered waits for us to release the socket.
 	 */
-	err = __inet_stream_connect(sock, (sdp_sockaddr *)&ssk->addr,
-				    ssk->addr_len, O_NONBLOCK, 0);
-	if (err == -EINPROGRESS)
-		err = 0;
+	err = sdp_connect_by_tcp(sk, sock, (sdp_sockaddr *)&ssk->addr,
+				 ssk->addr_len);
 	if (err)
 		sdp_connect_set_failed(sk, sock, -err);
 	sdp_record_add(sk, ssk->reason, ssk->by_ulp);
@@ -598,18 +611,23 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 			     struct sdp_sk *ssk, sdp_sockaddr *uaddr, int len)
 {
-	int err;
+	struct sockaddr *addr = (struct sockaddr *)uaddr;
+	int err = 0;
 
-	memcpy(&ssk->addr, uaddr, len);	/* as it is, for TCP */
-	ssk->addr_len = len;
 	if (BPF_CGROUP_PRE_CONNECT_ENABLED(sk)) {
 		err = sk->sk_prot->pre_connect(sk, uaddr, len);
+		/* Sent to where SDP cannot go: TCP says why nobody can. */
+		if (!err && !sdp_connect_understands(sk, addr, len))
+			err = sdp_connect_by_tcp(sk, sock, uaddr, len) ?:
+			      -EINPROGRESS;
 		if (err)
 			return err;
 	}
+	memcpy(&ssk->addr, uaddr, len);	/* as it is now, for TCP */
+	ssk->addr_len = len;
 	/* As tcp_connect() does: what is left of another life, perhaps. */
 	WRITE_ONCE(sk->sk_err, 0);
-	sdp_connect_try(sk, sock, ssk, (struct sockaddr *)uaddr, len);
+	sdp_connect_try(sk, sock, ssk, addr, len);
 	return -EINPROGRESS;
 }
 

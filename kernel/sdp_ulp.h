@@ -44,7 +44,9 @@ struct sdp_sk {
 	struct work_struct decide;
 	struct sock *decide_sk;	/* the worker's reference */
 	wait_queue_entry_t owned; /* in sk_lock.wq: the worker waits for the lock */
-	struct sockaddr_storage addr;	/* of connect(), for TCP */
+	struct sockaddr_storage addr;	/* of connect(), for TCP, as the cgroup's
+					 * programs left it
+					 */
 	int addr_len;
 
 	spinlock_t lock;	/* softirq-safe; under conn->up.lock */
