@@ -9,8 +9,9 @@
  * Teardown, in the order in which it happens:
  *  1. an event leads to a state that asks for SDP_DO_FREE (the DREQ exchange
  *     is over, the attempt was refused, or the device went);
- *  2. the transport marks tx.dead, takes rx.poll and keeps it, destroys the
- *     queue pair: no completion and no post happens after;
+ *  2. the transport, when it has rx.poll, clears SDP_CONN_OPEN and marks tx.dead:
+ *     no completion is taken and nothing is posted after; it destroys the queue
+ *     pair;
  *  3. it unmaps all buffers (those that wait for a reader stay readable) and
  *     drops its reference;
  *  4. the socket, if there is one, drops its own at close();

@@ -14,8 +14,8 @@
  * The last one frees it.  It holds its namespace, so counters stay valid.
  *
  * Locking strategy.  Order: the socket lock, then conn->rx.poll (a mutex that
- * is only ever tried, but for teardown), then conn->tx.lock, then conn->rx.lock;
- * conn->up.lock stands alone.
+ * workers only ever try: who has it may be a caller who gets no memory, or no
+ * processor), then conn->tx.lock, then conn->rx.lock; conn->up.lock stands alone.
  *   - conn->tx.lock: state, first error, flow control, modes, the send queue.
  *     One lock, because a header is one snapshot of all of them.  Posting to
  *     the transport happens under it, in both directions: so tx.queues, set
@@ -26,7 +26,9 @@
  *     wake and take leaf locks.
  *   - conn->rx.poll: the right to poll for receives, hence everything that is
  *     learned from a received message.  Who fails to get it leaves a mark
- *     (SDP_CONN_AGAIN) that the holder sees before he goes.
+ *     (SDP_CONN_AGAIN) that the holder sees before he goes.  The transport's
+ *     worker leaves another (SDP_CONN_WANTED), for which it is called again;
+ *     until it has had its turn nobody else takes it.
  *   - the socket lock: the reader's own list (rx.ready) and the sender's
  *     page fragment.
  * Completion handlers take none of them: they set a bit and wake a caller who
@@ -72,6 +74,7 @@ enum sdp_conn_flag {
 	SDP_CONN_FIRED_RECV,	/* event: receives to poll, queue not armed */
 	SDP_CONN_FIRED_SEND,	/* event: send completions, queue not armed */
 	SDP_CONN_AGAIN,		/* somebody wanted rx.poll and did not get it */
+	SDP_CONN_WANTED,	/* so did the transport's worker, which is next */
 	SDP_CONN_OPEN,		/* receives may be polled: the QP is in RTS */
 	SDP_CONN_EOF,		/* the peer's DisConn was heard */
 	SDP_CONN_WAS_UP,	/* it was established at some time */

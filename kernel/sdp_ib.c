@@ -8,7 +8,9 @@
  * So our callback only copies what it was given, sets a bit of ib->todo, and
  * queues the worker; for a REQ it validates and admits first.  The worker of a
  * connection runs alone and does its bits in the order of enum sdp_ib_todo: it
- * alone touches the CM id, the resolver and the queue pair's state.
+ * alone touches the CM id, the resolver and the queue pair's state.  It waits for
+ * nobody's caller: what needs rx.poll, and does not get it, is done when it is
+ * called again.
  *
  * The CM id is destroyed as soon as the DREQ exchange is over, or impossible
  * (sdp_ib_no_rtu()).  The time wait that follows belongs to ib_cm, which keeps
@@ -154,55 +156,75 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 /* What was sent before the CM's word of the end may still stand in the queue (6.1),
  * or be in the hands of a reader.
  */
-static void sdp_ib_take_all(struct sdp_ib *ib)
+static bool sdp_ib_take_all(struct sdp_ib *ib)
 {
-	sdp_rx_flush(ib->conn);
-	sdp_tx_run(ib->conn);
+	if (!sdp_rx_claim(ib->conn))
+		return false;
+	sdp_rx_hear(ib->conn);
+	sdp_rx_unclaim(ib->conn);
+	return true;
 }
 
-static void sdp_ib_dreq_heard(struct sdp_ib *ib)
+/* These return false if they must have rx.poll, and did not get it. */
+
+static bool sdp_ib_dreq_heard(struct sdp_ib *ib)
 {
-	sdp_ib_take_all(ib);
+	if (!sdp_ib_take_all(ib))
+		return false;
+	sdp_tx_run(ib->conn);
 	sdp_conn_event(ib->conn, SDP_EV_DREQ);
 	/* The table asks for a DREP only where it expected none. */
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
+	return true;
 }
 
 /* There may be no completion that would tell.  Of a peer that has not answered yet
  * it says nothing: the next connection tries SDP again.
  */
-static void sdp_ib_broken(struct sdp_ib *ib)
+static bool sdp_ib_broken(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
 	if (sdp_conn_state(conn) < SDP_ESTABLISHED) {
 		sdp_conn_refuse(conn, ENETUNREACH, SDP_REASON_DEVICE);
-		return;
+		return true;
 	}
-	sdp_rx_flush(conn);
+	if (!sdp_ib_take_all(ib))
+		return false;
 	sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "queue pair in error");
+	return true;
+}
+
+/* Nothing is polled or posted any more. */
+static bool sdp_ib_stop(struct sdp_conn *conn)
+{
+	if (!sdp_rx_claim(conn))
+		return false;
+	/* What has arrived is the reader's, though the queue pair goes. */
+	sdp_rx_close(conn);
+	clear_bit(SDP_CONN_OPEN, &conn->flags);
+	spin_lock_bh(&conn->tx.lock);
+	conn->tx.queues = false;
+	conn->tx.dead = true;
+	spin_unlock_bh(&conn->tx.lock);
+	sdp_rx_unclaim(conn);
+	return true;
 }
 
 /* Steps 2 and 3 of the teardown told in sdp_conn.c. */
-static void sdp_ib_free(struct sdp_ib *ib)
+static bool sdp_ib_free(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
+	if (!sdp_ib_stop(conn))
+		return false;
 	ib->freed = true;
-	/* What has arrived is the reader's, though the queue pair goes. */
-	sdp_rx_end(conn);
 	if (cancel_delayed_work_sync(&ib->timeout))
 		trace_sdp_cm(conn->id, "timer off", 0);
 	if (ib->resolver)
 		rdma_destroy_id(ib->resolver);
 	if (ib->cm_id)
 		ib_destroy_cm_id(ib->cm_id);
-	mutex_lock(&conn->rx.poll);
-	clear_bit(SDP_CONN_OPEN, &conn->flags);
-	spin_lock_bh(&conn->tx.lock);
-	conn->tx.queues = false;
-	conn->tx.dead = true;
-	spin_unlock_bh(&conn->tx.lock);
 	sdp_ib_unlist(ib);
 	if (ib->qp.qp)
 		ib_destroy_qp(ib->qp.qp);
@@ -213,27 +235,30 @@ static void sdp_ib_free(struct sdp_ib *ib)
 	if (ib->dev)
 		sdp_dev_put(ib->dev);
 	ib->dev = NULL;
-	mutex_unlock(&conn->rx.poll);
 	sdp_conn_stop_timer(conn);
 	trace_sdp_cm(conn->id, "freed", 0);
 	sdp_conn_put(conn);
+	return true;
 }
 
-static void sdp_ib_refused(struct sdp_ib *ib)
+static bool sdp_ib_refused(struct sdp_ib *ib)
 {
 	enum sdp_state state = sdp_conn_state(ib->conn);
 
 	if (state == SDP_CLOSED)
-		return;
+		return true;
 	if (state < SDP_ESTABLISHED) {
 		sdp_conn_refuse(ib->conn, ib->err, ib->reason);
-		return;
+		return true;
 	}
 	/* Late: the peer's CM gave up after we were established, or its host
 	 * ended the connection without having had our RTU.
 	 */
-	sdp_ib_take_all(ib);
+	if (!sdp_ib_take_all(ib))
+		return false;
+	sdp_tx_run(ib->conn);
 	sdp_conn_event(ib->conn, SDP_EV_REFUSED);
+	return true;
 }
 
 /* The time wait is the CM's own: we need not stay for it (see the top). */
@@ -254,7 +279,7 @@ static void sdp_ib_lost(struct sdp_ib *ib)
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "device removed");
 }
 
-static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
+static bool sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 {
 	switch (what) {
 	case SDP_IB_RESOLVE:
@@ -291,14 +316,11 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 		sdp_ib_timed_out(ib);
 		break;
 	case SDP_IB_REFUSED:
-		sdp_ib_refused(ib);
-		break;
+		return sdp_ib_refused(ib);
 	case SDP_IB_BROKEN:
-		sdp_ib_broken(ib);
-		break;
+		return sdp_ib_broken(ib);
 	case SDP_IB_DREQ_HEARD:
-		sdp_ib_dreq_heard(ib);
-		break;
+		return sdp_ib_dreq_heard(ib);
 	case SDP_IB_DREP_HEARD:
 		sdp_conn_event(ib->conn, SDP_EV_DREP);
 		sdp_ib_leave_time_wait(ib);
@@ -315,9 +337,9 @@ static void sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 		sdp_ib_leave_time_wait(ib);
 		break;
 	case SDP_IB_FREE:
-		sdp_ib_free(ib);
-		break;
+		return sdp_ib_free(ib);
 	}
+	return true;
 }
 
 static void sdp_ib_work(struct work_struct *work)
@@ -330,7 +352,11 @@ static void sdp_ib_work(struct work_struct *work)
 		unsigned int what = __ffs(todo);
 
 		clear_bit(what, &ib->todo);
-		sdp_ib_do(ib, what);
+		if (sdp_ib_do(ib, what))
+			continue;
+		/* Who polls has us come again, sdp_ib_poll_free(). */
+		set_bit(what, &ib->todo);
+		break;
 	}
 	sdp_conn_put(conn);
 }
@@ -347,6 +373,11 @@ static void sdp_ib_act(struct sdp_conn *conn, unsigned int actions)
 		sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 	if (actions & SDP_DO_FREE)
 		sdp_ib_queue(ib, SDP_IB_FREE);
+}
+
+static void sdp_ib_poll_free(struct sdp_conn *conn)
+{
+	sdp_ib_queue_again(conn->xp_priv);
 }
 
 static void sdp_ib_info(struct sdp_conn *conn, char *device, size_t size,
@@ -402,6 +433,7 @@ const struct sdp_xport sdp_ib_xport = {
 	.poll_send	= sdp_ib_poll_send,
 	.arm_recv	= sdp_ib_arm_recv,
 	.arm_send	= sdp_ib_arm_send,
+	.poll_free	= sdp_ib_poll_free,
 	.established	= sdp_ib_established,
 	.map		= sdp_ib_map,
 	.unmap		= sdp_ib_unmap,

@@ -40,6 +40,13 @@ void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
 		sdp_conn_put(ib->conn);
 }
 
+void sdp_ib_queue_again(struct sdp_ib *ib)
+{
+	sdp_conn_get(ib->conn);
+	if (!queue_work(sdp_ib_wq, &ib->work))
+		sdp_conn_put(ib->conn);
+}
+
 void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason)
 {
 	ib->err = err;

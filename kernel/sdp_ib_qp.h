@@ -73,6 +73,14 @@ extern struct workqueue_struct *sdp_ib_wq;
 void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what);
 
 /**
+ * sdp_ib_queue_again() - have the worker do what it could not
+ * @ib: the device half; its connection is held by somebody
+ *
+ * Context: any.
+ */
+void sdp_ib_queue_again(struct sdp_ib *ib);
+
+/**
  * sdp_ib_refuse() - have the worker end an attempt that came to nothing
  * @ib: the device half
  * @err: positive errno for the user

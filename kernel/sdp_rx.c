@@ -15,6 +15,7 @@
  * empty when armed: no event is lost.
  */
 #include <linux/sched/signal.h>
+#include <linux/wait_bit.h>
 #include "sdp_ask.h"
 #include "sdp_fetch.h"
 #include "sdp_lease.h"
@@ -295,6 +296,45 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	} while (1);
 }
 
+/* Where the transport's worker has asked for it, it is the next. */
+static bool sdp_rx_try(struct sdp_conn *conn)
+{
+	return likely(!test_bit(SDP_CONN_WANTED, &conn->flags)) &&
+	       mutex_trylock(&conn->rx.poll);
+}
+
+/* For a caller, who may wait for another caller. */
+static void sdp_rx_lock(struct sdp_conn *conn)
+{
+	wait_on_bit(&conn->flags, SDP_CONN_WANTED, TASK_UNINTERRUPTIBLE);
+	mutex_lock(&conn->rx.poll);
+}
+
+static void sdp_rx_unlock(struct sdp_conn *conn)
+{
+	mutex_unlock(&conn->rx.poll);
+	smp_mb();	/* with the marks of who failed to get it */
+	if (unlikely(test_bit(SDP_CONN_WANTED, &conn->flags)))
+		conn->xp->poll_free(conn);
+}
+
+bool sdp_rx_claim(struct sdp_conn *conn)
+{
+	set_bit(SDP_CONN_WANTED, &conn->flags);
+	smp_mb__after_atomic();	/* the mark, then the attempt */
+	if (!mutex_trylock(&conn->rx.poll))
+		return false;	/* its holder will see the mark */
+	clear_and_wake_up_bit(SDP_CONN_WANTED, &conn->flags);
+	return true;
+}
+
+void sdp_rx_unclaim(struct sdp_conn *conn)
+{
+	sdp_rx_unlock(conn);
+	/* For who came meanwhile and left it to us. */
+	sdp_rx_poll(conn);
+}
+
 void sdp_rx_poll(struct sdp_conn *conn)
 {
 	/* An event of sends wakes the callers too, and then no worker. */
@@ -305,18 +345,17 @@ void sdp_rx_poll(struct sdp_conn *conn)
 
 		set_bit(SDP_CONN_AGAIN, &conn->flags);
 		smp_mb__after_atomic();	/* the mark, then the attempt */
-		if (!mutex_trylock(&conn->rx.poll))
+		if (!sdp_rx_try(conn))
 			return;		/* its holder will see the mark */
 		clear_bit(SDP_CONN_AGAIN, &conn->flags);
 		smp_mb__after_atomic();	/* what a mark from here on is for */
 		if (test_bit(SDP_CONN_OPEN, &conn->flags))
 			more = !sdp_rx_drain(conn);
-		mutex_unlock(&conn->rx.poll);
+		sdp_rx_unlock(conn);
 		if (more) {
 			sdp_conn_queue_work(conn);
 			return;
 		}
-		smp_mb();	/* with the mark of who failed to get it */
 	} while (test_bit(SDP_CONN_AGAIN, &conn->flags));
 	if (unlikely(sdp_fetch_is_due(conn)))
 		sdp_fetch_more(conn);
@@ -326,7 +365,7 @@ bool sdp_rx_look(struct sdp_conn *conn)
 {
 	int n = 0;
 
-	if (!mutex_trylock(&conn->rx.poll))
+	if (!sdp_rx_try(conn))
 		return false;
 	if (test_bit(SDP_CONN_OPEN, &conn->flags))
 		n = conn->xp->poll_recv(conn, SDP_RX_BUDGET);
@@ -334,8 +373,7 @@ bool sdp_rx_look(struct sdp_conn *conn)
 		sdp_rx_settle(conn);
 		sdp_tx_run(conn);
 	}
-	mutex_unlock(&conn->rx.poll);
-	smp_mb();	/* with the mark of who failed to get it */
+	sdp_rx_unlock(conn);
 	/* What has come has used the event up: the next one is armed here. */
 	if (n || test_bit(SDP_CONN_AGAIN, &conn->flags))
 		sdp_rx_poll(conn);
@@ -343,7 +381,7 @@ bool sdp_rx_look(struct sdp_conn *conn)
 }
 
 /* All that has arrived, and of what a peer that never stops sends no more. */
-static void sdp_rx_drain_once(struct sdp_conn *conn)
+void sdp_rx_hear(struct sdp_conn *conn)
 {
 	int n = DIV_ROUND_UP(conn->rx.rq_size, SDP_RX_BUDGET);
 
@@ -352,28 +390,32 @@ static void sdp_rx_drain_once(struct sdp_conn *conn)
 		cond_resched();
 }
 
+void sdp_rx_close(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->rx.poll);
+	if (conn->rx.over)
+		return;
+	sdp_rx_hear(conn);
+	/* Under both: RDMA Reads complete under the second alone. */
+	spin_lock_bh(&conn->tx.lock);
+	WRITE_ONCE(conn->rx.over, true);
+	spin_unlock_bh(&conn->tx.lock);
+}
+
 void sdp_rx_flush(struct sdp_conn *conn)
 {
-	mutex_lock(&conn->rx.poll);
-	sdp_rx_drain_once(conn);
-	mutex_unlock(&conn->rx.poll);
-	/* For who came meanwhile and left it to us. */
-	sdp_rx_poll(conn);
+	sdp_rx_lock(conn);
+	sdp_rx_hear(conn);
+	sdp_rx_unclaim(conn);
 }
 
 void sdp_rx_end(struct sdp_conn *conn)
 {
 	if (READ_ONCE(conn->rx.over))
 		return;
-	mutex_lock(&conn->rx.poll);
-	sdp_rx_drain_once(conn);
-	/* Under both: RDMA Reads complete under the second alone. */
-	spin_lock_bh(&conn->tx.lock);
-	WRITE_ONCE(conn->rx.over, true);
-	spin_unlock_bh(&conn->tx.lock);
-	mutex_unlock(&conn->rx.poll);
-	/* For who came meanwhile and left it to us. */
-	sdp_rx_poll(conn);
+	sdp_rx_lock(conn);
+	sdp_rx_close(conn);
+	sdp_rx_unclaim(conn);
 }
 
 void sdp_rx_work(struct work_struct *work)

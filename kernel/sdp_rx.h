@@ -42,25 +42,64 @@ void sdp_rx_poll(struct sdp_conn *conn);
 bool sdp_rx_look(struct sdp_conn *conn);
 
 /**
+ * sdp_rx_claim() - take rx.poll, for the transport's worker
+ * @conn: the connection
+ *
+ * Workers are shared by all, and who has it may be long: so this does not wait.
+ * When he goes the transport's poll_free() is called, and meanwhile nobody else
+ * takes it.
+ *
+ * Context: process, no spinlock held.
+ * Return: true if it is the caller's now, until sdp_rx_unclaim().
+ */
+bool sdp_rx_claim(struct sdp_conn *conn);
+
+/**
+ * sdp_rx_unclaim() - give rx.poll back
+ * @conn: the connection
+ *
+ * Polls for who came meanwhile.
+ *
+ * Context: process, no spinlock held.
+ */
+void sdp_rx_unclaim(struct sdp_conn *conn);
+
+/**
+ * sdp_rx_hear() - what has arrived by now is heard when this returns
+ * @conn: the connection; rx.poll held
+ *
+ * Context: process, may sleep.
+ */
+void sdp_rx_hear(struct sdp_conn *conn);
+
+/**
+ * sdp_rx_close() - sdp_rx_end(), for who has rx.poll
+ * @conn: the connection; rx.poll held
+ *
+ * Context: process, may sleep.
+ */
+void sdp_rx_close(struct sdp_conn *conn);
+
+/**
  * sdp_rx_flush() - what has arrived by now is heard when this returns
  * @conn: the connection
  *
  * Unlike sdp_rx_poll() it waits for who is at it.
  *
- * Context: process, may sleep; also under the socket lock.
+ * Context: process, in the user's call; may sleep; also under the socket lock.
  */
 void sdp_rx_flush(struct sdp_conn *conn);
 
 /**
  * sdp_rx_end() - the stream ends with what has arrived by now
- * @conn: the connection, which failed or is being freed
+ * @conn: the connection, which failed
  *
  * For who is about to tell its error: what has come by then is readable when this
  * returns, and what comes later is not heard.  A DREQ may overtake data on its way
  * (the one goes by the CM, and repeated data comes late), so a connection can end
  * here before all has come that the peer had sent.
  *
- * Context: process, may sleep; also under the socket lock.
+ * Context: process, in the user's call; may sleep; also under the socket lock.
  */
 void sdp_rx_end(struct sdp_conn *conn);
 

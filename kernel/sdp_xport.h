@@ -71,6 +71,11 @@ struct sdp_xport {
 	bool (*arm_recv)(struct sdp_conn *conn);
 	bool (*arm_send)(struct sdp_conn *conn);
 
+	/* Who polled is done, and sdp_rx_claim() had failed for him; process
+	 * context.
+	 */
+	void (*poll_free)(struct sdp_conn *conn);
+
 	/* The first message came before the RTU: the peer has had our REP. */
 	void (*established)(struct sdp_conn *conn);
 
