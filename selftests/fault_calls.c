@@ -335,7 +335,8 @@ TEST_LIMIT(lend_1m_faults, ON_SDP, 600)
 		{ EFAULT },
 	};
 
-	fault_sweep(&op, 12);
+	/* Fewer than there are: a registration that one step has made serves the next. */
+	fault_sweep(&op, 10);
 	/* Elsewhere a page fault is no place of the call's to fail. */
 	if (fault_at_sites())
 		fault_sweep(&untouched, 0);
