@@ -240,10 +240,13 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	return conn;
 }
 
-void sdp_conn_set_payer(struct sdp_conn *conn)
+void sdp_conn_own(struct sdp_conn *conn)
 {
-	if (!conn->payer)
-		WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
+	WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
+	spin_lock_bh(&conn->rx.lock);
+	/* Who sees it sees who pays. */
+	smp_store_release(&conn->rx.owned, true);
+	spin_unlock_bh(&conn->rx.lock);
 }
 
 static void sdp_conn_free(struct rcu_head *head)

@@ -310,6 +310,8 @@ struct sdp_conn {
 		u32 mem;		/* bytes of their pages */
 		u32 fetched;		/* the same of what RDMA Reads were given, */
 		u32 fetching;		/* and of those that are not complete */
+		bool owned;		/* somebody has it, and pays; or it gets little, */
+		bool withheld;		/* and could not have what it wanted */
 		u16 target;		/* buffers to have */
 		u16 rq_size;		/* places in the receive queue */
 		u32 max_bytes;		/* that buffers may take */
@@ -349,15 +351,16 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 				kuid_t uid, work_func_t work, gfp_t gfp);
 
 /**
- * sdp_conn_set_payer() - its memory is the caller's from now on
- * @conn: the connection, which nobody else sets it for
+ * sdp_conn_own() - it is the caller's from now on, and so is its memory
+ * @conn: the connection, which nobody has
  *
  * Charged to the memory cgroup of the process, whoever makes the buffers, for
- * as long as the connection lives.  A second call changes nothing.
+ * as long as the connection lives.  Until then it gets no more than the listener's
+ * SO_RCVBUF says, and that is charged to nobody: sdp_ring_owned().
  *
  * Context: process, of the user whose socket it is.
  */
-void sdp_conn_set_payer(struct sdp_conn *conn);
+void sdp_conn_own(struct sdp_conn *conn);
 
 /**
  * sdp_conn_get() - take a reference

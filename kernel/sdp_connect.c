@@ -415,7 +415,7 @@ static struct sdp_conn *sdp_connect_alloc(const struct sock *sk,
 			      sdp_rx_work, GFP_KERNEL);
 	if (IS_ERR(conn))
 		return conn;
-	sdp_conn_set_payer(conn);
+	sdp_conn_own(conn);
 	conn->active = true;
 	conn->limit_ms = limit_ms;
 	conn->remote = to->remote;

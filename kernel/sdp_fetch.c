@@ -11,7 +11,8 @@
  * That costs him the copy that he always had; the peer's is saved.  It is done
  * for who is not there, who does not wait, or who wants little, at once: the
  * peer's caller sits in send() until his memory is read, and poll() may not say
- * "readable" of bytes that a read could not have.
+ * "readable" of bytes that a read could not have.  Before accept() too, in what is
+ * left of the little that a connection has then.
  *
  * Who sleeps in recv() with a large buffer is better served by sdp_take.c.  If
  * the last reader was such a one he is given a moment to come.
@@ -50,21 +51,37 @@ void sdp_fetch_delivered(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
-/* Bytes that may lie unread in buffers made for that. */
+/* Bytes that may lie unread in buffers made for that.  Before accept() they are part
+ * of what the ring may have.
+ */
 static u32 sdp_fetch_limit(const struct sdp_conn *conn)
 {
 	u32 most = sdp_ring_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
+	bool owned = READ_ONCE(conn->rx.owned);
+	u32 mem = READ_ONCE(conn->rx.mem);
 
 	if (sdp_mem_is_over())
 		return 0;
 	if (sdp_mem_is_short())
-		return SDP_FETCH_SHORT;
-	return max_t(u32, min(most, READ_ONCE(conn->rx.max_bytes)), PAGE_SIZE);
+		return owned ? SDP_FETCH_SHORT : 0;
+	most = min(most, READ_ONCE(conn->rx.max_bytes));
+	if (owned)
+		return max_t(u32, most, PAGE_SIZE);
+	return most > mem ? round_down(most - mem, PAGE_SIZE) : 0;
+}
+
+/* Bytes of the next buffer, which is of 2^n pages; 0: there is no room. */
+static u32 sdp_fetch_room(u32 limit, u32 has)
+{
+	if (limit < has + PAGE_SIZE)
+		return 0;
+	return min_t(u32, rounddown_pow_of_two(limit - has), SDP_FETCH_SIZE);
 }
 
 bool sdp_fetch_is_full(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->rx.fetched) >= sdp_fetch_limit(conn) &&
+	return !sdp_fetch_room(sdp_fetch_limit(conn),
+			       READ_ONCE(conn->rx.fetched)) &&
 	       !READ_ONCE(conn->rx.fetching);
 }
 
@@ -89,8 +106,8 @@ static bool sdp_fetch_waits(struct sdp_conn *conn)
 /* Bytes for which a buffer is to be made; -ENOMEM if they may not have one. */
 static int sdp_fetch_wanted(struct sdp_conn *conn)
 {
-	u32 limit = sdp_fetch_limit(conn), has;
 	const struct sdp_msg *msg;
+	u32 limit, has, room;
 	s64 want = 0;
 
 	spin_lock_bh(&conn->tx.lock);
@@ -99,7 +116,11 @@ static int sdp_fetch_wanted(struct sdp_conn *conn)
 	list_for_each_entry(msg, &conn->tx.reads, node)
 		want -= msg->loan ? msg->loan->span.bytes : msg->buf->size;
 	spin_lock(&conn->rx.lock);
+	limit = sdp_fetch_limit(conn);
 	has = conn->rx.fetched;
+	room = sdp_fetch_room(limit, has);
+	if (want > room && !conn->rx.owned)
+		conn->rx.withheld = true;
 	spin_unlock(&conn->rx.lock);
 	spin_unlock_bh(&conn->tx.lock);
 	if (want <= 0)
@@ -107,9 +128,7 @@ static int sdp_fetch_wanted(struct sdp_conn *conn)
 	if (!limit && !has)
 		return -ENOMEM;
 	/* The rest waits for the reader. */
-	if (has >= limit)
-		return 0;
-	return min3(want, (s64)SDP_FETCH_SIZE, (s64)(limit - has));
+	return min_t(s64, want, room);
 }
 
 bool sdp_fetch_is_behind(struct sdp_conn *conn)

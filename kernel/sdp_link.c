@@ -212,11 +212,12 @@ bool sdp_link_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	sdp_link_set_conn(ssk, conn);
-	sdp_conn_set_payer(conn);
+	sdp_conn_own(conn);
 	sdp_link_set_names(sk, conn);
 	sdp_link_set_limits(sk, conn);
 	WRITE_ONCE(conn->zcopy, ssk->zcopy);
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
+	sdp_ring_owned(conn);
 	sdp_conn_attach(conn, &sdp_link_ops, ssk);
 	/* What was told before we listened. */
 	sdp_link_failed(conn, ssk);

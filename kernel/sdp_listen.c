@@ -10,7 +10,8 @@
  * A child is a connection without a socket.  It takes its place in the backlog
  * when it is admitted (list setup), is moved to acceptq when established, and
  * gets its struct sock in accept(), in the caller's context: memory cgroup and
- * namespace are then right by themselves.  Whoever takes a child off a list,
+ * namespace are then right by themselves.  Until then it may hold what the listener's
+ * SO_RCVBUF says (sdp_ring.c).  Whoever takes a child off a list,
  * under ssk->lock, owns the listener's two references: the one on the child,
  * and the child's one on us.
  *
@@ -286,10 +287,14 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	sdp_conn_attach(conn, &sdp_child_ops, ssk);	/* ssk's goes over */
 	spin_lock_bh(&ssk->lock);
 	open = sdp_listen_is_open(ssk);
-	if (open)
+	if (open) {
 		list_add_tail(&conn->accept_node, &ssk->setup);
-	else
+		/* Of a socket that has not tuned anything by itself yet. */
+		conn->rx.max_bytes = READ_ONCE(ssk->sk->sk_rcvbuf);
+		conn->zcopy = READ_ONCE(ssk->zcopy);
+	} else {
 		ssk->qlen--;
+	}
 	spin_unlock_bh(&ssk->lock);
 	if (!open) {
 		sdp_conn_attach(conn, NULL, NULL);

@@ -14,7 +14,7 @@
  * A limit on memory is a limit of the machine, so it is not a namespace's.
  *
  * Beside this every buffer is charged to the memory cgroup of the process that
- * has the socket (sdp_conn_set_payer()), also when a worker makes it.
+ * has the socket (sdp_conn_own()), also when a worker makes it.
  */
 #include <linux/mm.h>
 #include "sdp_mem.h"

@@ -26,6 +26,12 @@
  * the peer acknowledges the answer, and no sooner: until then it may have sent
  * something that is longer.
  *
+ * A connection that nobody has accepted is a stranger's word: four empty buffers
+ * at a time, and no larger ones than at first; and all of it together, with what RDMA Reads were given, is what the
+ * listener's SO_RCVBUF says, which TCP's child has too.  Only the four that the
+ * credit rules cannot do without it has in any case.  Behind accept() the ring
+ * goes on as any other.
+ *
  * Order matters twice: a buffer is posted before it is counted, since Bufs
  * must never promise what is not there; and both under tx.lock, since Bufs is
  * read there.
@@ -43,9 +49,11 @@ u32 sdp_ring_full_size(const struct sdp_conn *conn)
 
 void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks)
 {
-	u32 full = sdp_ring_full_size(conn);
+	u32 most = READ_ONCE(conn->rx.max_bytes) / SDP_WIRE_CREDITS_MIN;
+	u32 full = min(sdp_ring_full_size(conn), most);
 	u32 start = READ_ONCE(conn->sn->rcvbuf_start);
 
+	full = max_t(u32, round_down(full, PAGE_SIZE), PAGE_SIZE);
 	start = max_t(u32, round_down(start, PAGE_SIZE), PAGE_SIZE);
 	conn->rcv_size = peer_asks ? min(start, full) : full;
 }
@@ -203,8 +211,10 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 /* What the peer asked for, as far as it may have it; 0: nothing changes. */
 static u32 sdp_ring_new_size(const struct sdp_conn *conn)
 {
-	u32 most = min(sdp_ring_full_size(conn),
-		       READ_ONCE(conn->rx.max_bytes) / SDP_RING_PARTS);
+	u32 max = READ_ONCE(conn->rx.max_bytes), mem = READ_ONCE(conn->rx.mem);
+	/* The first are made while those of before are still there. */
+	u32 room = max > mem ? (max - mem) / SDP_WIRE_CREDITS_MIN : 0;
+	u32 most = min3(sdp_ring_full_size(conn), max / SDP_RING_PARTS, room);
 	u32 size = round_down(min(conn->rx.asked, most), PAGE_SIZE);
 
 	return size > conn->rcv_size && !sdp_mem_is_short() ? size : 0;
@@ -255,12 +265,27 @@ void sdp_ring_shrink(struct sdp_conn *conn)
 	WRITE_ONCE(conn->rx.low, false);
 }
 
+/* Or what it asks for is to be had when it is. */
+static bool sdp_ring_is_owned(struct sdp_conn *conn)
+{
+	bool owned;
+
+	spin_lock_bh(&conn->rx.lock);
+	owned = conn->rx.owned;
+	if (!owned)
+		conn->rx.withheld = true;
+	spin_unlock_bh(&conn->rx.lock);
+	return owned;
+}
+
 void sdp_ring_resize(struct sdp_conn *conn)
 {
 	u32 size = sdp_ring_new_size(conn), was = conn->rcv_size;
 	LIST_HEAD(bufs);
 	u16 room, n = 0;
 
+	if (!sdp_ring_is_owned(conn))
+		return;
 	room = conn->rx.rq_size - READ_ONCE(conn->tx.flow.posted);
 	if (size && !room)
 		return;		/* soon */
@@ -373,6 +398,29 @@ static u32 sdp_ring_unread(const struct sdp_conn *conn)
 	return min_t(u32, conn->rx.max_bytes, SDP_RING_UNREAD);
 }
 
+/* The same before accept(): none to go, and when there is no room none in place of
+ * those that are unread.  A peer that has used those that are not for data as well
+ * has its connection stand still.
+ */
+static int sdp_ring_wanted_before(struct sdp_conn *conn, u16 here)
+{
+	u32 most = sdp_ring_unread(conn), used = conn->rx.mem + conn->rx.fetched;
+	int room = 0, want;
+
+	lockdep_assert_held(&conn->rx.lock);
+	if (used < most && !sdp_mem_is_short())
+		room = (most - used) / conn->rcv_size;
+	room = min_t(int, room, READ_ONCE(conn->sn->rcvbuf_count) -
+				conn->rx.nbufs);
+	if (room <= 0)
+		conn->rx.withheld = true;
+	want = min(SDP_WIRE_CREDITS_MIN - here, room);
+	want = max3(want, SDP_WIRE_CREDITS_MIN - (int)conn->rx.nbufs, 0);
+	WRITE_ONCE(conn->rx.low, false);
+	sdp_ring_set_full(conn, here, !want && room <= 0);
+	return want;
+}
+
 /* How many are to be made, beside those @at_hand, or of them to go if negative;
  * @dropped have just gone.
  */
@@ -385,6 +433,11 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	int want, spare, excess = 0;
 
 	spin_lock_bh(&conn->rx.lock);
+	if (unlikely(!conn->rx.owned)) {
+		want = sdp_ring_wanted_before(conn, here);
+		spin_unlock_bh(&conn->rx.lock);
+		return want;
+	}
 	most = sdp_ring_max(conn, conn->rx.max_bytes);
 	/* The user wants less than there is: what he has read is not posted. */
 	if (conn->rx.mem > conn->rx.max_bytes) {
@@ -500,4 +553,18 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 	} while (again);
 	sdp_ring_free(conn, bufs);
 	return posted;
+}
+
+void sdp_ring_owned(struct sdp_conn *conn)
+{
+	bool withheld;
+
+	spin_lock_bh(&conn->rx.lock);
+	withheld = conn->rx.withheld;
+	/* What is unread is had, as if the ring had grown so far. */
+	conn->rx.target = max(conn->rx.target, conn->rx.nbufs);
+	sdp_ring_look_again(conn);
+	spin_unlock_bh(&conn->rx.lock);
+	if (withheld)
+		sdp_conn_queue_work(conn);
 }

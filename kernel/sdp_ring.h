@@ -18,7 +18,7 @@ u32 sdp_ring_full_size(const struct sdp_conn *conn);
 
 /**
  * sdp_ring_begin() - choose the size of the first buffers
- * @conn: the connection, before sdp_rx_start()
+ * @conn: the connection, before sdp_rx_start(), with the maximum of its memory
  * @peer_asks: the peer will ask when it wants larger ones
  *
  * Context: process or softirq.
@@ -31,8 +31,9 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
  *
  * Has conn->rcv_size told to the peer: at once if nothing changes, since it may
  * not or there is no memory; else when all that were posted before have been
- * used.  If there is no place in the receive queue, conn->rx.asks stays set, and
- * the caller tries again after the next message.
+ * used.  If there is no place in the receive queue, or nobody has accepted the
+ * connection, conn->rx.asks stays set, and the caller tries again after the next
+ * message, or when somebody has.
  *
  * If it asks for no more than it has, the ring shrinks to the fewest buffers of
  * that size as soon as the peer has heard the answer: it sends nothing longer
@@ -85,6 +86,17 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs,
  * Context: process or softirq.
  */
 void sdp_ring_used(struct sdp_conn *conn, bool empty);
+
+/**
+ * sdp_ring_owned() - somebody has accepted the connection
+ * @conn: the connection, which has an owner and his maximum
+ *
+ * What had to wait for him (more buffers, larger ones, RDMA Reads) is seen to by the
+ * worker.
+ *
+ * Context: process or softirq.
+ */
+void sdp_ring_owned(struct sdp_conn *conn);
 
 /**
  * sdp_ring_is_low() - is the ring to grow?

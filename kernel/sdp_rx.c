@@ -264,7 +264,11 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 /* Somebody may wait for more than there is by now: it comes, or cannot. */
 static void sdp_rx_grow(struct sdp_conn *conn)
 {
-	if (sdp_ring_post(conn, &conn->rx.idle, false))
+	bool asks = conn->rx.asks;
+
+	if (unlikely(asks))
+		sdp_ring_resize(conn);
+	if (sdp_ring_post(conn, &conn->rx.idle, false) || asks)
 		sdp_tx_run(conn);
 	if (sdp_ring_turned_full(conn))
 		sdp_conn_data_ready(conn);
@@ -277,7 +281,7 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	int n;
 
 	lockdep_assert_held(&conn->rx.poll);
-	if (unlikely(sdp_ring_is_low(conn)) && !conn->rx.lost)
+	if (unlikely(sdp_ring_is_low(conn) || conn->rx.asks) && !conn->rx.lost)
 		sdp_rx_grow(conn);
 	do {
 		n = conn->xp->poll_recv(conn, budget);

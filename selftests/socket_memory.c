@@ -603,6 +603,105 @@ TEST_ON(memory_counted, ON_SDP)
 	EVENTUALLY(true, counter("mem_kib") <= before);
 }
 
+/* ------------------------------------------------------------ before accept() */
+
+/* Bytes that somebody who waits could send, in one call. */
+static long long send_waiting(int fd)
+{
+	struct task t = { .run = task_send, .fd = fd, .len = 4 << 20 };
+	long long n;
+
+	t.buf = calloc(1, t.len);
+	OK(set_ms(fd, SO_SNDTIMEO, ktap_ms(700)));
+	task_start(&t);
+	n = task_join(&t);
+	if (n < 0)
+		EQ(EAGAIN, t.err);
+	return n < 0 ? 0 : n;
+}
+
+/*
+ * What nobody has accepted is bounded by the listener's SO_RCVBUF, which is twice as
+ * large as it was set, be it copied or offered; and behind accept() all of it is there,
+ * and all goes on.  (TCP looks before it takes a packet, which may be of 64 KiB.)
+ */
+TEST(memory_before_accept)
+{
+	static const int sizes[] = { 16384, 65536 };
+	unsigned int i, offered;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+		int size = sizes[i / 2], beside = on_sdp() ? 0 : 65536;
+		long long before = on_sdp() ? counter("mem_kib") * 1024 : 0;
+		long long there, held;
+		struct pair p = { };
+
+		offered = i % 2;
+		pair_start(&p);
+		OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, size));
+		OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, size));
+		OK(connect_to(p.c, &p.addr));
+		there = offered ? send_waiting(p.c) : fill(p.c, 1);
+		IN_RANGE(size, 4 * size + beside, there);
+		if (on_sdp()) {
+			held = counter("mem_kib") * 1024 - before;
+			CHECK(held <= 2 * size + (long long)mem_of(p.c));
+		}
+		p.s = accept_one(p.l);
+		nonblock(p.c, false);
+		OK(shutdown(p.c, SHUT_WR));
+		if (offered)
+			EQ(there, recv(p.s, malloc(there), there, MSG_WAITALL));
+		else
+			recv_pattern(p.s, there, 1, 0);
+		expect_eof(p.s);
+		close(p.c);
+		close(p.s);
+		close(p.l);
+		if (on_sdp())
+			EVENTUALLY(0, counter("conns"));
+	}
+}
+
+/* When memory is short for all, it is the four small buffers, whoever sends how. */
+TEST_ON(memory_pressure_before_accept, ON_SDP)
+{
+	long long before, held;
+	struct pair p, other;
+
+	pair_open(&other);
+	fill(other.c, 1);
+	before = counter("mem_kib") * 1024 - (long long)mem_of(other.c);
+	pair_start(&p);
+	sysctl("mem_pressure", 0);
+	OK(connect_to(p.c, &p.addr));
+	CHECK(send_waiting(p.c) > 0);
+	held = counter("mem_kib") * 1024 - (long long)mem_of(other.c) - before;
+	CHECK(held <= IDLE + (long long)mem_of(p.c));
+	sysctl("mem_pressure", 1 << 20);
+	p.s = accept_one(p.l);
+	nonblock(p.c, false);
+	send_text(p.s, "there");
+	recv_text(p.c, "there");
+}
+
+/* Whose data waits to be accepted: larger buffers, and more of them, are had then. */
+TEST_ON(memory_grows_after_accept, ON_SDP)
+{
+	struct pair p = { };
+	long long there;
+
+	pair_start(&p);
+	sysctl("zcopy_thresh", 0);
+	OK(connect_to(p.c, &p.addr));
+	there = fill(p.c, 1);
+	nonblock(p.c, false);
+	p.s = accept_one(p.l);
+	recv_pattern(p.s, there, 1, 0);
+	stream(p.c, p.s);
+	CHECK(mem_of(p.s) > 4 * 16384 + IDLE);
+}
+
 /* ------------------------------------------------------------ memory cgroup */
 
 static char root[] = "/tmp/cgroup.XXXXXX", group[64];

@@ -74,11 +74,11 @@ def read_info(b):
     return dict(zip(names, struct.unpack_from('<BBBBBBHIIIHHIIIIQQQQQ', b)))
 
 
-def diag():
-    """All connections and listeners that the module has, those without a socket too:
-    struct sdp_diag_msg of each."""
+def diag(what=0):
+    """All connections and listeners that the module has, those without a socket too
+    (or what has fallen back): struct sdp_diag_msg of each."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as s:         # SOCK_DIAG
-        s.send(struct.pack('=IHHIIBBHI', 24, 20, 0x301, 1, 0, 27, 0, 0, 0x7fffffff))
+        s.send(struct.pack('=IHHIIBBHI', 24, 20, 0x301, 1, 0, 27, 0, what, 0x7fffffff))
         while True:
             data = s.recv(1 << 16)
             while data:
@@ -396,6 +396,17 @@ class Agent:
         ports, the peer's address (v4-mapped)."""
         return [[b[1], *struct.unpack_from('>HH', b, 4),
                  socket.inet_ntop(socket.AF_INET6, b[24:40])] for b in diag()]
+
+    def without_socket(self):
+        """SDP_INFO of the connections that have none: not accepted yet, or closed."""
+        return [read_info(b[64:]) for b in diag()
+                if b[1] < 254 and not struct.unpack_from('=Q', b, 48)[0]]
+
+    def remembered(self):
+        """How many destinations, and connections by TCP."""
+        with open('/proc/net/sdp_peers') as f:
+            peers = len(f.readlines())
+        return [peers, len(list(diag(1)))]
 
     def hog(self, ms):
         """Be all that this processor does for so long, but for what interrupts it: packets
