@@ -47,6 +47,8 @@ static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 			    int sign)
 {
 	lockdep_assert_held(&conn->rx.lock);
+	if (buf->owed)
+		conn->rx.owed += sign * (int)buf->size;
 	if (buf->fetched) {
 		conn->rx.fetched += sign * (int)buf->size;
 		if (!buf->filled)
@@ -68,6 +70,8 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
 	INIT_LIST_HEAD(&buf->node);
 	buf->size = size;
 	buf->fetched = fetch;
+	/* Who is owned has a payer: with sdp_conn_own(). */
+	buf->owed = !smp_load_acquire(&conn->rx.owned);
 	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
 	if (!buf->page)
 		goto fail_buf;
@@ -101,6 +105,64 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 	sdp_mem_add(-(s64)page_size(buf->page));
 	put_page(buf->page);
 	kmem_cache_free(sdp_buf_cache, buf);
+}
+
+static struct sdp_buf *sdp_buf_owed(struct sdp_conn *conn)
+{
+	struct sdp_buf *buf;
+
+	lockdep_assert_held(&conn->rx.lock);
+	list_for_each_entry(buf, &conn->rx.queue, node)
+		if (buf->owed)
+			return buf;
+	return NULL;
+}
+
+/* In its place of the queue, and as full. */
+static void sdp_buf_succeed(struct sdp_conn *conn, struct sdp_buf *old,
+			    struct sdp_buf *buf)
+{
+	lockdep_assert_held(&conn->rx.lock);
+	memcpy(sdp_buf_addr(buf) + old->off, sdp_buf_addr(old) + old->off,
+	       old->left);
+	buf->off = old->off;
+	buf->left = old->left;
+	buf->mark = old->mark;
+	if (buf->fetched) {
+		buf->filled = true;
+		conn->rx.fetching -= buf->size;
+	}
+	list_replace_init(&old->node, &buf->node);
+}
+
+bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
+{
+	struct sdp_buf *old, *buf;
+	bool fetched = false;
+	u32 size = 0;
+
+	spin_lock_bh(&conn->rx.lock);
+	old = sdp_buf_owed(conn);
+	if (old) {
+		size = old->size;
+		fetched = old->fetched;
+	}
+	spin_unlock_bh(&conn->rx.lock);
+	if (!size)
+		return false;
+	buf = sdp_buf_alloc(conn, size, fetched, gfp);
+	if (!buf)
+		return false;
+	/* The reader may have taken it over meanwhile. */
+	spin_lock_bh(&conn->rx.lock);
+	old = sdp_buf_owed(conn);
+	if (old && old->size == size && old->fetched == fetched)
+		sdp_buf_succeed(conn, old, buf);
+	else
+		old = buf;
+	spin_unlock_bh(&conn->rx.lock);
+	sdp_buf_free(conn, old);
+	return true;
 }
 
 /* Pages kept for the next messages; with tx.lock held, or by the last user. */

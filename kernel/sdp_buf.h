@@ -38,6 +38,7 @@ struct sdp_buf {
 	bool posted;		/* the transport has it */
 	bool fetched;		/* by RDMA Read; not one of the ring, */
 	bool filled;		/* and complete */
+	bool owed;		/* nobody was charged for it */
 	bool ended;		/* what came has had our device forget a key: */
 	u32 key;		/* this one */
 	u32 size;		/* bytes, header too */
@@ -134,6 +135,20 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
  * Context: process or softirq.
  */
 void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf);
+
+/**
+ * sdp_buf_charge() - charge the owner for what waits for him
+ * @conn: the connection, which is owned
+ * @gfp: how to allocate
+ *
+ * Pages that nobody was charged for cannot be charged later.  So bytes that arrived
+ * before there was an owner go over to a buffer of his: those of the first such on
+ * rx.queue.
+ *
+ * Context: as @gfp says.
+ * Return: true if there may be another; false also without memory.
+ */
+bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp);
 
 /**
  * sdp_buf_addr() - where its bytes are

@@ -312,6 +312,7 @@ struct sdp_conn {
 		u32 fetching;		/* and of those that are not complete */
 		bool owned;		/* somebody has it, and pays; or it gets little, */
 		bool withheld;		/* and could not have what it wanted */
+		u32 owed;		/* bytes that nobody was charged for */
 		u16 target;		/* buffers to have */
 		u16 rq_size;		/* places in the receive queue */
 		u32 max_bytes;		/* that buffers may take */

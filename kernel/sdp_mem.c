@@ -14,7 +14,8 @@
  * A limit on memory is a limit of the machine, so it is not a namespace's.
  *
  * Beside this every buffer is charged to the memory cgroup of the process that
- * has the socket (sdp_conn_own()), also when a worker makes it.
+ * has the socket (sdp_conn_own()), also when a worker makes it.  Before accept() there
+ * is none: what has come by then is charged to who accepts (sdp_ring_owned()).
  */
 #include <linux/mm.h>
 #include "sdp_mem.h"

@@ -27,10 +27,11 @@
  * something that is longer.
  *
  * A connection that nobody has accepted is a stranger's word: four empty buffers
- * at a time, and no larger ones than at first; and all of it together, with what RDMA Reads were given, is what the
+ * at a time, and no larger ones than at first, so that what nobody pays for is known
+ * before; and all of it together, with what RDMA Reads were given, is what the
  * listener's SO_RCVBUF says, which TCP's child has too.  Only the four that the
- * credit rules cannot do without it has in any case.  Behind accept() the ring
- * goes on as any other.
+ * credit rules cannot do without it has in any case.  accept() charges him who
+ * calls it for what has come, and the ring goes on as any other.
  *
  * Order matters twice: a buffer is posted before it is counted, since Bufs
  * must never promise what is not there; and both under tx.lock, since Bufs is
@@ -494,6 +495,18 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	return want;
 }
 
+/* One that is charged to the owner in place of one that nobody is. */
+static void sdp_ring_renew(struct sdp_conn *conn, struct sdp_buf *old)
+{
+	struct sdp_buf *buf;
+
+	buf = sdp_buf_alloc(conn, old->size, false, SDP_RING_GFP_NEED);
+	if (!buf)
+		return;
+	list_replace_init(&old->node, &buf->node);
+	sdp_buf_free(conn, old);
+}
+
 /* Those of an earlier size go, and others come in their place. */
 static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 			  bool reading)
@@ -506,6 +519,8 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 	list_for_each_entry_safe(buf, next, bufs, node) {
 		if (buf->size == size) {
 			at_hand++;
+			if (unlikely(buf->owed) && READ_ONCE(conn->rx.owned))
+				sdp_ring_renew(conn, buf);
 			continue;
 		}
 		list_del_init(&buf->node);
@@ -555,10 +570,18 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 	return posted;
 }
 
+void sdp_ring_charge(struct sdp_conn *conn)
+{
+	while (sdp_buf_charge(conn, SDP_RING_GFP_NEED))
+		cond_resched();
+}
+
 void sdp_ring_owned(struct sdp_conn *conn)
 {
 	bool withheld;
 
+	if (conn->rx.inq)
+		sdp_ring_charge(conn);
 	spin_lock_bh(&conn->rx.lock);
 	withheld = conn->rx.withheld;
 	/* What is unread is had, as if the ring had grown so far. */

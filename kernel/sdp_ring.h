@@ -88,13 +88,23 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs,
 void sdp_ring_used(struct sdp_conn *conn, bool empty);
 
 /**
+ * sdp_ring_charge() - charge the owner for what has come before he was
+ * @conn: the connection, which is owned
+ *
+ * Buffers that are posted are charged for when they have been used.
+ *
+ * Context: process; may allocate with GFP_KERNEL.
+ */
+void sdp_ring_charge(struct sdp_conn *conn);
+
+/**
  * sdp_ring_owned() - somebody has accepted the connection
  * @conn: the connection, which has an owner and his maximum
  *
- * What had to wait for him (more buffers, larger ones, RDMA Reads) is seen to by the
- * worker.
+ * He is charged for what waits for him, and what had to wait for him (more
+ * buffers, larger ones, RDMA Reads) is seen to by the worker.
  *
- * Context: process or softirq.
+ * Context: process; may allocate with GFP_KERNEL.
  */
 void sdp_ring_owned(struct sdp_conn *conn);
 

@@ -220,6 +220,9 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	WRITE_ONCE(conn->rx.heard, jiffies);
 	if (unlikely(conn->rx.asks))
 		sdp_ring_resize(conn);
+	/* What was posted before there was an owner. */
+	if (unlikely(READ_ONCE(conn->rx.owed)) && READ_ONCE(conn->rx.owned))
+		sdp_ring_charge(conn);
 	/* Nothing arrives any more, and what is posted comes back at once. */
 	if (unlikely(conn->rx.lost))
 		;

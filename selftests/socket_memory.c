@@ -815,6 +815,48 @@ TEST(memory_cgroup)
 	group_remove();
 }
 
+/* What has come before he accepts is his when he has, though he reads nothing. */
+TEST(memory_cgroup_before_accept)
+{
+	enum { CONNS = 32, EACH = 48 * 1024 };
+	int go[2], ready[2], c, l, i;
+	long long before;
+	char byte = 0;
+	union addr a;
+	pid_t pid;
+
+	group_make();
+	OK(pipe(go));
+	OK(pipe(ready));
+	l = listener(&a, CONNS);
+	pid = OK(fork());
+	if (!pid) {
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
+		for (i = 0; i < CONNS; i++)
+			if (accept(l, NULL, NULL) < 0)
+				_exit(1);
+		if (write(ready[1], &byte, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	group_enter(pid);
+	for (i = 0; i < CONNS; i++) {
+		c = sock();
+		OK(connect_to(c, &a));
+		CHECK(fill(c, 1) > EACH);
+	}
+	before = charged();
+	CHECK(before >= 0);
+	EQ(1, write(go[1], &byte, 1));
+	EQ(1, read(ready[0], &byte, 1));
+	EVENTUALLY(true, charged() >= before + CONNS * EACH);
+	OK(kill(pid, SIGKILL));
+	EQ(pid, waitpid(pid, NULL, 0));
+	close(l);
+	group_remove();
+}
+
 enum { SENDERS = 32, URGENT = 500 };
 
 /* Connects, and says so; sends on all of them when he is told to, and says how much. */
