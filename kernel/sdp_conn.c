@@ -195,7 +195,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	conn->id = atomic_inc_return(&sdp_conn_ids);
 	conn->uid = uid;
 	conn->xp = xp;
-	conn->net = get_net(net);
+	conn->net = net;
 	conn->sn = sn;
 	init_waitqueue_head(&conn->wq);
 	INIT_WORK(&conn->work, work);
@@ -233,9 +233,15 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	conn->rx.max_bytes = U32_MAX;
 	conn->rx.target = SDP_WIRE_CREDITS_MIN;
 	INIT_LIST_HEAD(&conn->accept_node);
-	spin_lock_bh(&sn->list_lock);
-	list_add_tail(&conn->net_node, &sn->conn_list);
-	spin_unlock_bh(&sn->list_lock);
+	/* Tools may find it from here on. */
+	err = xa_alloc_bh(&sn->all_conns, &conn->place, conn, xa_limit_31b,
+			  gfp);
+	if (err) {
+		kmem_cache_free(sdp_conn_cache, conn);
+		sdp_net_uncharge(sn, uid);
+		return ERR_PTR(-ENOMEM);
+	}
+	get_net(net);
 	atomic_inc(&sdp_conn_live);
 	return conn;
 }
@@ -258,9 +264,7 @@ void sdp_conn_put(struct sdp_conn *conn)
 {
 	if (!conn || !refcount_dec_and_test(&conn->ref))
 		return;
-	spin_lock_bh(&conn->sn->list_lock);
-	list_del(&conn->net_node);
-	spin_unlock_bh(&conn->sn->list_lock);
+	xa_erase_bh(&conn->sn->all_conns, conn->place);
 	sdp_buf_purge(conn);
 	conn->xp->release(conn);
 	if (conn->payer)

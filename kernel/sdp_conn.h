@@ -330,7 +330,7 @@ struct sdp_conn {
 	} rx;
 
 	/* Lists of others. */
-	struct list_head net_node;	/* sdp_net.conn_list, its lock */
+	u32 place;			/* in sdp_net.all_conns */
 	struct list_head accept_node;	/* the listener's, its lock */
 	bool acceptable;		/* established in a listener's queue; ditto */
 	bool aside;			/* silent, its place is another's; ditto */

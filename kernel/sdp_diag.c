@@ -5,10 +5,12 @@
  *
  * AF_INET belongs to inet_diag, whose tables do not know our connections, so
  * this family number, which no socket reports, stands for "all that is SDP".
- * A dump that does not fit one message goes on where it stopped, by counting:
- * cb->args[0] listeners and cb->args[1] connections were shown, or the records
- * up to the serial number cb->args[0].  What comes or goes meanwhile may be
- * missed or shown twice, as everywhere in sock_diag.
+ * A dump that does not fit one message goes on where it stopped: cb->args[0] is
+ * the place of the listener that is next, cb->args[1] that of the connection, or
+ * cb->args[0] the serial number of the record.  So the work is as the number of
+ * entries, no lock is held but that of the one that is copied, and what is there
+ * from the beginning to the end is shown once; what comes or goes meanwhile may be
+ * missed, as everywhere in sock_diag.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -122,84 +124,88 @@ static void sdp_diag_fill_record(struct sdp_diag_msg *msg,
 	msg->sdm_info.sdpi_reason = record->reason;
 }
 
-/* The n-th listener or connection, with a reference. */
-static struct sdp_sk *sdp_diag_listener(struct sdp_net *sn, long n)
+/* The first from this place on, with a reference; @place becomes its own. */
+static struct sdp_sk *sdp_diag_listener(struct sdp_net *sn, long *place)
 {
+	unsigned long at;
 	struct sdp_sk *ssk;
 
-	spin_lock_bh(&sn->list_lock);
-	list_for_each_entry(ssk, &sn->listen_list, net_node)
-		if (!n-- && refcount_inc_not_zero(&ssk->ref))
-			goto out;
-	ssk = NULL;
-out:
-	spin_unlock_bh(&sn->list_lock);
+	rcu_read_lock();
+	xa_for_each_start(&sn->all_listeners, at, ssk, *place)
+		if (refcount_inc_not_zero(&ssk->ref))
+			break;
+	rcu_read_unlock();
+	*place = at;
 	return ssk;
 }
 
-static struct sdp_conn *sdp_diag_conn(struct sdp_net *sn, long n)
+static struct sdp_conn *sdp_diag_conn(struct sdp_net *sn, long *place)
 {
 	struct sdp_conn *conn;
+	unsigned long at;
 
-	spin_lock_bh(&sn->list_lock);
-	list_for_each_entry(conn, &sn->conn_list, net_node)
-		if (n-- <= 0 && refcount_inc_not_zero(&conn->ref))
-			goto out;
-	conn = NULL;
-out:
-	spin_unlock_bh(&sn->list_lock);
+	rcu_read_lock();
+	xa_for_each_start(&sn->all_conns, at, conn, *place)
+		if (refcount_inc_not_zero(&conn->ref))
+			break;
+	rcu_read_unlock();
+	*place = at;
 	return conn;
 }
 
-/* The one behind @conn, whose reference this takes; it keeps its place. */
-static struct sdp_conn *sdp_diag_conn_after(struct sdp_net *sn,
-					    struct sdp_conn *conn)
+static int sdp_diag_dump_listeners(struct sk_buff *skb,
+				   struct netlink_callback *cb)
 {
-	struct sdp_conn *next = conn;
+	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
+	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
+	struct sdp_diag_msg msg;
+	struct sdp_sk *ssk;
+	int err;
 
-	spin_lock_bh(&sn->list_lock);
-	list_for_each_entry_continue(next, &sn->conn_list, net_node)
-		if (refcount_inc_not_zero(&next->ref))
-			goto out;
-	next = NULL;
-out:
-	spin_unlock_bh(&sn->list_lock);
-	sdp_conn_put(conn);
-	return next;
+	while ((ssk = sdp_diag_listener(sn, &cb->args[0]))) {
+		sdp_diag_fill_listener(&msg, ssk, ns);
+		sdp_ulp_put(ssk);
+		err = sdp_diag_put(skb, cb, &msg);
+		if (err)
+			return err;
+		cb->args[0]++;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int sdp_diag_dump_conns(struct sk_buff *skb,
+			       struct netlink_callback *cb, u32 states)
+{
+	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
+	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
+	struct sdp_diag_msg msg;
+	struct sdp_conn *conn;
+	int err;
+
+	while ((conn = sdp_diag_conn(sn, &cb->args[1]))) {
+		sdp_diag_fill_conn(&msg, conn, ns);
+		sdp_conn_put(conn);
+		err = states & sdp_diag_bit(msg.sdm_state) ?
+		      sdp_diag_put(skb, cb, &msg) : 0;
+		if (err)
+			return err;
+		cb->args[1]++;
+		cond_resched();
+	}
+	return 0;
 }
 
 static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct sdp_diag_req *req = nlmsg_data(cb->nlh);
-	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
-	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
 	u32 states = req->sdr_states ?: U32_MAX;
-	struct sdp_diag_msg msg;
-	struct sdp_conn *conn;
-	struct sdp_sk *ssk;
-	int err;
+	int err = 0;
 
-	while (states & BIT(31) &&
-	       (ssk = sdp_diag_listener(sn, cb->args[0]))) {
-		sdp_diag_fill_listener(&msg, ssk, ns);
-		sdp_ulp_put(ssk);
-		err = sdp_diag_put(skb, cb, &msg);
-		if (err)
-			return skb->len;
-		cb->args[0]++;
-	}
-	for (conn = sdp_diag_conn(sn, cb->args[1]); conn;
-	     conn = sdp_diag_conn_after(sn, conn)) {
-		sdp_diag_fill_conn(&msg, conn, ns);
-		err = 0;
-		if (states & sdp_diag_bit(msg.sdm_state))
-			err = sdp_diag_put(skb, cb, &msg);
-		if (err) {
-			sdp_conn_put(conn);
-			return skb->len;
-		}
-		cb->args[1]++;
-	}
+	if (states & BIT(31))
+		err = sdp_diag_dump_listeners(skb, cb);
+	if (!err)
+		sdp_diag_dump_conns(skb, cb, states);
 	return skb->len;
 }
 
@@ -215,7 +221,8 @@ static int sdp_diag_dump_records(struct sk_buff *skb,
 		sdp_diag_fill_record(&msg, &record, ns);
 		if (sdp_diag_put(skb, cb, &msg))
 			break;
-		cb->args[0] = record.serial;
+		cb->args[0] = record.serial + 1;
+		cond_resched();
 	}
 	return skb->len;
 }

@@ -351,10 +351,13 @@ static int sdp_listen_open(struct sdp_sk *ssk, struct sdp_net *sn, u16 port)
 	err = sdp_ulp_xport->listen(port);
 	if (err)
 		return err;
+	err = xa_alloc_bh(&sn->all_listeners, &ssk->place, ssk, xa_limit_31b,
+			  GFP_KERNEL);
+	if (err) {
+		sdp_ulp_xport->unlisten(port);
+		return -ENOMEM;
+	}
 	WRITE_ONCE(ssk->port, port);
-	spin_lock_bh(&sn->list_lock);
-	list_add_tail(&ssk->net_node, &sn->listen_list);
-	spin_unlock_bh(&sn->list_lock);
 	return 0;
 }
 
@@ -364,9 +367,7 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 
 	lockdep_assert_held(&ssk->listening);
 	if (ssk->port) {
-		spin_lock_bh(&sn->list_lock);
-		list_del_init(&ssk->net_node);
-		spin_unlock_bh(&sn->list_lock);
+		xa_erase_bh(&sn->all_listeners, ssk->place);
 		sdp_ulp_xport->unlisten(ssk->port);
 		WRITE_ONCE(ssk->port, 0);
 	}

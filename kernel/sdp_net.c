@@ -108,6 +108,9 @@ static int sdp_net_show(struct seq_file *seq, void *unused)
 	return 0;
 }
 
+/* Of whoever makes the entries: his memory cgroup pays. */
+#define SDP_NET_PLACES	(XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT)
+
 static int __net_init sdp_net_enter(struct net *net)
 {
 	struct sdp_net *sn = sdp_net(net);
@@ -117,9 +120,8 @@ static int __net_init sdp_net_enter(struct net *net)
 #undef SDP_TUNABLE_SET
 	sn->net = net;
 	xa_init_flags(&sn->users, XA_FLAGS_LOCK_BH);
-	spin_lock_init(&sn->list_lock);
-	INIT_LIST_HEAD(&sn->conn_list);
-	INIT_LIST_HEAD(&sn->listen_list);
+	xa_init_flags(&sn->all_conns, SDP_NET_PLACES);
+	xa_init_flags(&sn->all_listeners, SDP_NET_PLACES);
 	sn->counters = __alloc_percpu(sizeof(u64) * SDP_CNT_MAX, sizeof(u64));
 	if (!sn->counters)
 		return -ENOMEM;
@@ -136,8 +138,8 @@ static void __net_exit sdp_net_leave(struct net *net)
 	struct sdp_net *sn = sdp_net(net);
 
 	remove_proc_entry("sdpstat", net->proc_net);
-	WARN_ON_ONCE(!list_empty(&sn->conn_list));
-	WARN_ON_ONCE(!list_empty(&sn->listen_list));
+	WARN_ON_ONCE(!xa_empty(&sn->all_conns));
+	WARN_ON_ONCE(!xa_empty(&sn->all_listeners));
 	xa_destroy(&sn->users);
 	free_percpu(sn->counters);
 }

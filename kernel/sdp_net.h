@@ -154,10 +154,13 @@ struct sdp_net {
 	struct xarray users;		/* its lock guards conns too */
 	unsigned int conns;
 
-	/* For tools: all connections, and all listening sockets. */
-	spinlock_t list_lock;		/* softirq-safe, leaf */
-	struct list_head conn_list;
-	struct list_head listen_list;
+	/*
+	 * For tools: all connections, and all listening sockets, each at a
+	 * place of its own, the lowest that is free, from 1.  Who looks needs
+	 * no lock but RCU's, and the place is where he goes on after a pause.
+	 */
+	struct xarray all_conns;
+	struct xarray all_listeners;
 };
 
 extern unsigned int sdp_net_id;

@@ -5,12 +5,12 @@
  * A socket that TCP has taken over has nothing of ours: there is no place in
  * it for the reason, and nobody tells us when it is closed.  So the reason is
  * kept here, under the socket's cookie, which is never used again: the newest
- * net.sdp.fallback_records of each namespace, in a list, the oldest first.
- * Adding one is cheap, since every connection that falls back pays it; finding
- * one walks the list, the newest first, and is for tools and curious programs.
+ * net.sdp.fallback_records of each namespace, by their serial numbers, which
+ * have no gaps.  Whatever is asked of them is found without a walk.
  */
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
+#include <linux/xarray.h>
 #include <linux/sock_diag.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
@@ -20,11 +20,14 @@
 #include "sdp_record.h"
 
 struct sdp_records {
-	spinlock_t lock;		/* a leaf */
-	struct list_head list;		/* the oldest first */
+	spinlock_t lock;		/* a leaf, but for those of the arrays */
+	struct xarray all;		/* by serial number */
+	struct xarray newest;		/* of each socket, by its cookie */
 	unsigned int count;
-	u64 serial;			/* of the newest */
+	unsigned long serial;		/* of the newest */
 };
+
+#define SDP_RECORD_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 
 static unsigned int sdp_record_id __read_mostly;
 
@@ -61,33 +64,86 @@ static void sdp_record_fill(struct sdp_record *record, struct sock *sk)
 	}
 }
 
+static unsigned long sdp_record_oldest(const struct sdp_records *records)
+{
+	return records->serial - records->count + 1;
+}
+
+/* Off all lists, of which there is one at least: the caller's. */
+static struct sdp_record *sdp_record_take_oldest(struct sdp_records *records)
+{
+	struct sdp_record *record;
+
+	lockdep_assert_held(&records->lock);
+	record = xa_erase(&records->all, sdp_record_oldest(records));
+	if (xa_load(&records->newest, record->cookie) == record)
+		xa_erase(&records->newest, record->cookie);
+	WRITE_ONCE(records->count, records->count - 1);
+	return record;
+}
+
+/* What a smaller maximum leaves over, one at a time; NULL: nothing. */
+static struct sdp_record *sdp_record_take_excess(struct sdp_records *records,
+						 unsigned int max)
+{
+	struct sdp_record *record = NULL;
+
+	if (READ_ONCE(records->count) <= max)
+		return NULL;
+	spin_lock_bh(&records->lock);
+	if (records->count > max)
+		record = sdp_record_take_oldest(records);
+	spin_unlock_bh(&records->lock);
+	return record;
+}
+
+/* -ENOMEM: it is on no list. */
+static int sdp_record_store(struct sdp_records *records,
+			    struct sdp_record *record)
+{
+	int err;
+
+	lockdep_assert_held(&records->lock);
+	record->serial = records->serial + 1;
+	err = xa_err(xa_store(&records->all, record->serial, record,
+			      SDP_RECORD_GFP));
+	if (err)
+		return err;
+	err = xa_err(xa_store(&records->newest, record->cookie, record,
+			      SDP_RECORD_GFP));
+	if (err) {
+		xa_erase(&records->all, record->serial);
+		return err;
+	}
+	records->serial++;
+	WRITE_ONCE(records->count, records->count + 1);
+	return 0;
+}
+
 void sdp_record_add(struct sock *sk, u8 reason, bool by_ulp)
 {
 	struct sdp_records *records = sdp_record_of(sock_net(sk));
 	unsigned int max = READ_ONCE(sdp_net(sock_net(sk))->fallback_records);
-	struct sdp_record *record = NULL;
 	struct sdp_record it = { .reason = reason, .by_ulp = by_ulp };
+	struct sdp_record *record;
 
+	while ((record = sdp_record_take_excess(records, max)))
+		kfree(record);
 	if (max) {
 		sdp_record_fill(&it, sk);
 		if (READ_ONCE(records->count) < max)
 			record = kmalloc(sizeof(*record), GFP_KERNEL_ACCOUNT);
 	}
 	spin_lock_bh(&records->lock);
-	/* The oldest are overwritten; what a smaller maximum leaves over goes. */
-	while (records->count && (!record || records->count >= max)) {
+	/* The oldest is overwritten. */
+	if (records->count && (!record || records->count >= max)) {
 		kfree(record);
-		record = list_first_entry(&records->list, struct sdp_record,
-					  node);
-		list_del(&record->node);
-		WRITE_ONCE(records->count, records->count - 1);
+		record = sdp_record_take_oldest(records);
 	}
 	if (max && record) {
-		it.serial = ++records->serial;
 		*record = it;
-		list_add_tail(&record->node, &records->list);
-		WRITE_ONCE(records->count, records->count + 1);
-		record = NULL;
+		if (!sdp_record_store(records, record))
+			record = NULL;
 	}
 	spin_unlock_bh(&records->lock);
 	kfree(record);
@@ -97,37 +153,36 @@ bool sdp_record_find(struct sock *sk, struct sdp_record *record)
 {
 	struct sdp_records *records = sdp_record_of(sock_net(sk));
 	u64 cookie = sdp_record_cookie(sk);
-	struct sdp_record *it;
-	bool found = false;
+	const struct sdp_record *it;
+	bool found;
 
 	spin_lock_bh(&records->lock);
-	list_for_each_entry_reverse(it, &records->list, node) {
-		found = it->cookie == cookie;
-		if (found) {
-			*record = *it;
-			break;
-		}
-	}
+	it = xa_load(&records->newest, cookie);
+	/* An index may be shorter than a cookie. */
+	found = it && it->cookie == cookie;
+	if (found)
+		*record = *it;
 	spin_unlock_bh(&records->lock);
 	return found;
 }
 
-bool sdp_record_next(struct sdp_net *sn, u64 serial, struct sdp_record *record)
+bool sdp_record_next(struct sdp_net *sn, unsigned long serial,
+		     struct sdp_record *record)
 {
 	struct sdp_records *records = sdp_record_of(sn->net);
-	struct sdp_record *it;
-	bool found = false;
+	const struct sdp_record *it = NULL;
+	unsigned long oldest;
 
 	spin_lock_bh(&records->lock);
-	list_for_each_entry(it, &records->list, node) {
-		found = it->serial > serial;
-		if (found) {
-			*record = *it;
-			break;
-		}
-	}
+	oldest = sdp_record_oldest(records);
+	if (serial != records->serial + 1 && serial - oldest >= records->count)
+		serial = oldest;
+	if (serial - oldest < records->count)
+		it = xa_load(&records->all, serial);
+	if (it)
+		*record = *it;
 	spin_unlock_bh(&records->lock);
-	return found;
+	return it;
 }
 
 static int __net_init sdp_record_enter(struct net *net)
@@ -135,16 +190,21 @@ static int __net_init sdp_record_enter(struct net *net)
 	struct sdp_records *records = sdp_record_of(net);
 
 	spin_lock_init(&records->lock);
-	INIT_LIST_HEAD(&records->list);
+	xa_init_flags(&records->all, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&records->newest, XA_FLAGS_ACCOUNT);
 	return 0;
 }
 
 static void __net_exit sdp_record_leave(struct net *net)
 {
-	struct sdp_record *record, *next;
+	struct sdp_records *records = sdp_record_of(net);
+	struct sdp_record *record;
+	unsigned long serial;
 
-	list_for_each_entry_safe(record, next, &sdp_record_of(net)->list, node)
+	xa_for_each(&records->all, serial, record)
 		kfree(record);
+	xa_destroy(&records->all);
+	xa_destroy(&records->newest);
 }
 
 static struct pernet_operations sdp_record_ops = {

@@ -6,7 +6,6 @@
 #define _SDP_RECORD_H
 
 #include <linux/in6.h>
-#include <linux/list.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
 
@@ -14,8 +13,7 @@ struct sock;
 struct sdp_net;
 
 struct sdp_record {
-	struct list_head node;
-	u64 serial;		/* ascends within a namespace; from 1 */
+	unsigned long serial;	/* ascends within a namespace; from 1 */
 	u64 cookie;		/* the socket's; no other ever has it */
 	u64 inode;
 	struct in6_addr saddr;	/* IPv4 as v4-mapped */
@@ -45,7 +43,7 @@ void sdp_record_add(struct sock *sk, u8 reason, bool by_ulp);
 /**
  * sdp_record_find() - is there a record of this socket?
  * @sk: a TCP socket
- * @record: filled in, but for its place in the list
+ * @record: filled in with the newest
  *
  * Context: process or softirq.
  * Return: true if there is.
@@ -55,13 +53,13 @@ bool sdp_record_find(struct sock *sk, struct sdp_record *record);
 /**
  * sdp_record_next() - walk the records of a namespace
  * @sn: namespace
- * @serial: of the record before, 0 for the first
- * @record: filled in, but for its place in the list
+ * @serial: the number after the last one's, 0 for the first
+ * @record: filled in with that, or the oldest there is if that is gone
  *
  * Context: process or softirq.
- * Return: false if there is none after it.
+ * Return: false if the last one was the newest.
  */
-bool sdp_record_next(struct sdp_net *sn, u64 serial,
+bool sdp_record_next(struct sdp_net *sn, unsigned long serial,
 		     struct sdp_record *record);
 
 /**

@@ -104,7 +104,6 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	mutex_init(&ssk->listening);
 	INIT_LIST_HEAD(&ssk->setup);
 	INIT_LIST_HEAD(&ssk->acceptq);
-	INIT_LIST_HEAD(&ssk->net_node);
 	ssk->sk = sk;
 	rcu_assign_pointer(*(struct sdp_sk __rcu **)&inet_csk(sk)->icsk_ulp_data,
 			   ssk);

@@ -59,9 +59,9 @@ struct sdp_sk {
 	unsigned int qlen;	/* both: places of the backlog taken */
 	unsigned int aside;	/* of setup: children without a place any more */
 	unsigned int acceptable; /* length of acceptq */
-	struct mutex listening;	/* port and net_node change; over the socket lock */
+	struct mutex listening;	/* port and place change; over the socket lock */
 	u16 port;		/* that the transport listens on; 0: none */
-	struct list_head net_node; /* sdp_net.listen_list, its lock */
+	u32 place;		/* in sdp_net.all_listeners, while it has a port */
 };
 
 /* The transport of every connection, so far. */
