@@ -38,7 +38,8 @@ NOT = re.compile(r'^(__asan_|unpin_|unregister_|ib_unregister_|is_vmalloc|ref_tr
 # What faults of whole pages reach, and those of the slab allocator do not.
 PAGES = {'__alloc_pages_noprof', 'skb_page_frag_refill', 'pin_user_pages_fast'}
 # These ask again, for less or in another way: so many faults, and they have failed.
-TIMES = {'skb_page_frag_refill': 2, '__xa_store': 2, '__kvmalloc_node_noprof': 2}
+TIMES = {'skb_page_frag_refill': 2, '__kvmalloc_node_noprof': 2,
+         '__xa_store': 2, 'xa_store': 2, '__xa_alloc': 2, '__xa_insert': 2}
 
 # Which of two messages comes first is by chance: once more, until both did.
 AGAIN = ('door3-v4', 'life_one_slab', r'ib_send_cm_dre')

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sock_diag's dumps of family 27, a piece at a time: what is there from beginning to end
+ * is shown once, whatever else comes and goes between the pieces; and the work is as the
+ * number of entries.
+ *
+ * TCP is no oracle here: inet_diag counts the sockets of a hash row, and shows one twice,
+ * or not at all, when another in its row comes or goes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+
+#include "lib/variant.h"
+
+#define LISTENERS	(1u << 31)
+
+struct dump {
+	int fd;
+	bool done;
+	int pieces;
+	int entries;
+	/* Of each: by its port, how often it was shown.  NULL: only counted. */
+	unsigned char *shown;
+};
+
+static void dump_begin(struct dump *d, int what, __u32 states, unsigned char *shown)
+{
+	struct {
+		struct nlmsghdr nlh;
+		struct sdp_diag_req req;
+	} msg = {
+		.nlh = {
+			.nlmsg_len = sizeof(msg),
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		},
+		.req = {
+			.sdiag_family = AF_INET_SDP, .sdr_what = what, .sdr_states = states,
+		},
+	};
+
+	*d = (struct dump){ .shown = shown };
+	if (shown)
+		memset(shown, 0, 65536);
+	d->fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+	EQ(sizeof(msg), send(d->fd, &msg, sizeof(msg), 0));
+}
+
+/* A dozen or so: the kernel fills what it is given.  false: there is no more. */
+static bool dump_piece(struct dump *d)
+{
+	static union {
+		struct nlmsghdr nlh;
+		char bytes[4096];
+	} buf;
+	int len = OK(recv(d->fd, &buf, sizeof(buf), 0));
+	const struct sdp_diag_msg *m;
+	struct nlmsghdr *h;
+
+	d->pieces++;
+	for (h = &buf.nlh; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+		CHECK(h->nlmsg_type != NLMSG_ERROR);
+		if (h->nlmsg_type == NLMSG_DONE) {
+			d->done = true;
+			continue;
+		}
+		m = NLMSG_DATA(h);
+		d->entries++;
+		if (d->shown)
+			d->shown[ntohs(m->sdm_sport)]++;
+	}
+	if (d->done)
+		close(d->fd);
+	return !d->done;
+}
+
+static void dump_rest(struct dump *d)
+{
+	while (!d->done)
+		dump_piece(d);
+}
+
+static unsigned char shown[65536];
+
+/* ------------------------------------------------------------- others come and go */
+
+enum { KEPT = 150, GONE = 60 };	/* more than the kernel has ready at a time */
+
+/* As many of them are closed that were shown, and that were not. */
+static int goes(int i)
+{
+	return i < GONE / 2 || i >= KEPT + GONE / 2;
+}
+
+TEST_ON(dump_listeners_that_stay, ON_SDP)
+{
+	int l[KEPT + GONE], port[KEPT + GONE], others[GONE], i;
+	struct dump d;
+	union addr a;
+
+	for (i = 0; i < KEPT + GONE; i++) {
+		l[i] = listener(&a, 1);
+		port[i] = addr_port(&a);
+	}
+	dump_begin(&d, SDP_DIAG_SOCKETS, LISTENERS, shown);
+	while (!shown[port[GONE / 2]])
+		CHECK(dump_piece(&d));
+	CHECK(!shown[port[KEPT + GONE / 2 - 1]]);
+	for (i = 0; i < KEPT + GONE; i++)
+		if (goes(i))
+			close(l[i]);
+	for (i = 0; i < GONE; i++)
+		others[i] = listener(&a, 1);
+	dump_rest(&d);
+	CHECK(d.pieces > 3);
+	for (i = 0; i < KEPT + GONE; i++)
+		if (!goes(i))
+			EQ(1, shown[port[i]]);
+	for (i = 0; i < GONE; i++)
+		close(others[i]);
+}
+
+/* Both ends are here, each with the port of its own. */
+TEST_ON(dump_connections_that_stay, ON_SDP)
+{
+	enum { N = 60, ENDED = 20 };
+	struct pair p[N], other;
+	int port[N], i, before;
+	struct dump d;
+	union addr a;
+
+	before = sockets_shown(~LISTENERS);
+	for (i = 0; i < N; i++) {
+		pair_open(&p[i]);
+		OK(name_of(p[i].c, &a));
+		port[i] = addr_port(&a);
+	}
+	dump_begin(&d, SDP_DIAG_SOCKETS, ~LISTENERS, shown);
+	while (!shown[port[ENDED]])
+		CHECK(dump_piece(&d));
+	CHECK(!shown[port[N - 1]]);
+	for (i = 0; i < ENDED; i++) {
+		close(p[i].c);
+		close(p[i].s);
+	}
+	EVENTUALLY(before + 2 * (N - ENDED), sockets_shown(~LISTENERS));
+	pair_open(&other);
+	dump_rest(&d);
+	for (i = ENDED; i < N; i++)
+		EQ(1, shown[port[i]]);
+}
+
+/* The oldest records make room, and new ones are added, between the pieces. */
+TEST_ON(dump_records_that_stay, ON_DOOR3)
+{
+	enum { RECORDS = 64, MORE = 24 };
+	int port[RECORDS + MORE], l, i;
+	struct dump d;
+	union addr a, own;
+
+	sysctl("fallback_records", 0);
+	l = tcp_listener(&a);
+	for (i = 0; i <= RECORDS; i++) {
+		int fd = sock();
+
+		OK(connect_to(fd, &a));
+		close(OK(accept(l, NULL, NULL)));
+		OK(name_of(fd, &own));
+		/* The first one is what takes the old records away. */
+		if (!i)
+			sysctl("fallback_records", RECORDS);
+		else
+			port[i - 1] = addr_port(&own);
+	}
+	dump_begin(&d, SDP_DIAG_FALLBACKS, 0, shown);
+	while (!shown[port[MORE]])
+		CHECK(dump_piece(&d));
+	CHECK(!shown[port[RECORDS - 1]]);
+	for (i = RECORDS; i < RECORDS + MORE; i++) {
+		int fd = sock();
+
+		OK(connect_to(fd, &a));
+		close(OK(accept(l, NULL, NULL)));
+		OK(name_of(fd, &own));
+		port[i] = addr_port(&own);
+	}
+	dump_rest(&d);
+	for (i = 0; i < RECORDS + MORE; i++)
+		EQ(1, shown[port[i]]);
+	/* In a dump of its own are the newest, and no others. */
+	dump_begin(&d, SDP_DIAG_FALLBACKS, 0, shown);
+	dump_rest(&d);
+	EQ(RECORDS, d.entries);
+	for (i = 0; i < RECORDS + MORE; i++)
+		EQ(i >= MORE, shown[port[i]]);
+	sysctl("fallback_records", 1024);
+}
+
+/* ---------------------------------------------------------------------- the work */
+
+/* Processor time of this process, which is where a dump is made. */
+static long long cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/*
+ * What so many entries cost by dumps of @n each: the least of a few times, as what the
+ * machine does for others is in it as well.  The first that is little @enough will do.
+ */
+static long long dump_cost(int n, int entries, long long enough)
+{
+	long long best = 0, began, cost;
+	struct dump d;
+	int i, round;
+
+	for (round = 0; round < 3 && (!best || best >= enough); round++) {
+		began = cpu_ns();
+		for (i = 0; i < entries; i += n) {
+			dump_begin(&d, SDP_DIAG_SOCKETS, LISTENERS, NULL);
+			dump_rest(&d);
+			CHECK(d.entries >= n);
+		}
+		cost = cpu_ns() - began;
+		if (!best || cost < best)
+			best = cost;
+	}
+	return best;
+}
+
+static void open_listeners(int from, int to, int port)
+{
+	union addr a;
+	int i, fd;
+
+	for (i = from; i < to; i++) {
+		addr_set(&a, AF_INET, "127.0.0.1", port);
+		a.in.sin_addr.s_addr = htonl(ntohl(a.in.sin_addr.s_addr) + i);
+		fd = sock();
+		OK(bind_to(fd, &a));
+		OK(listen(fd, 1));
+	}
+}
+
+/*
+ * As many entries are shown, by dumps that are four times as long: the time is the same,
+ * or four times as long if each piece were to walk to where the one before it ended.  The
+ * two are compared with each other only, so it does not matter how fast the machine is.
+ */
+TEST_LIMIT(dump_work_is_linear, BIT(DOOR3_V4), 240)
+{
+	enum { N = 4000, ENTRIES = 8 * N, PORT = 9797 };
+	struct rlimit files = { 4 * N + 100, 4 * N + 100 };
+	long long few, many;
+
+	OK(setrlimit(RLIMIT_NOFILE, &files));
+	open_listeners(0, N, PORT);
+	few = dump_cost(N, ENTRIES, 0);
+	open_listeners(N, 4 * N, PORT);
+	many = dump_cost(4 * N, ENTRIES, 2 * few);
+	printf("# %d entries, %d at a time: %lld ms; %d at a time: %lld ms\n", ENTRIES, N,
+	       few / 1000000, 4 * N, many / 1000000);
+	CHECK(many < 2 * few);
+}
