@@ -7,12 +7,12 @@
  * there is one listening id per device and port.
  */
 #include <linux/slab.h>
+#include <linux/xarray.h>
 #include "sdp_dev.h"
 #include "sdp_ib_port.h"
 
 /* One port number that somebody listens on, and its id on each device. */
 struct sdp_ib_port {
-	struct list_head node;
 	struct list_head ids;
 	unsigned int users;
 	u16 port;
@@ -24,20 +24,9 @@ struct sdp_ib_listen {
 	struct ib_cm_id *cm_id;
 };
 
-static LIST_HEAD(sdp_ib_ports);
+static DEFINE_XARRAY(sdp_ib_ports);	/* by their numbers; under the mutex */
 static DEFINE_MUTEX(sdp_ib_ports_lock);
 static ib_cm_handler sdp_ib_port_event;
-
-static struct sdp_ib_port *sdp_ib_find_port(u16 number)
-{
-	struct sdp_ib_port *port;
-
-	lockdep_assert_held(&sdp_ib_ports_lock);
-	list_for_each_entry(port, &sdp_ib_ports, node)
-		if (port->port == number)
-			return port;
-	return NULL;
-}
 
 static int sdp_ib_listen_on(struct sdp_dev *dev, void *arg)
 {
@@ -83,7 +72,7 @@ static void sdp_ib_put_port(struct sdp_ib_port *port)
 {
 	if (--port->users)
 		return;
-	list_del(&port->node);
+	xa_erase(&sdp_ib_ports, port->port);
 	sdp_ib_unlisten_on(port, NULL);
 	kfree(port);
 }
@@ -94,7 +83,7 @@ int sdp_ib_listen(u16 number)
 	int err = 0;
 
 	mutex_lock(&sdp_ib_ports_lock);
-	port = sdp_ib_find_port(number);
+	port = xa_load(&sdp_ib_ports, number);
 	if (port) {
 		port->users++;
 		goto out;
@@ -107,7 +96,11 @@ int sdp_ib_listen(u16 number)
 	port->port = number;
 	port->users = 1;
 	INIT_LIST_HEAD(&port->ids);
-	list_add_tail(&port->node, &sdp_ib_ports);
+	err = xa_insert(&sdp_ib_ports, number, port, GFP_KERNEL);
+	if (err) {
+		kfree(port);
+		goto out;
+	}
 	err = sdp_dev_for_each(sdp_ib_listen_on, port);
 	if (err)
 		sdp_ib_put_port(port);
@@ -121,7 +114,7 @@ void sdp_ib_unlisten(u16 number)
 	struct sdp_ib_port *port;
 
 	mutex_lock(&sdp_ib_ports_lock);
-	port = sdp_ib_find_port(number);
+	port = xa_load(&sdp_ib_ports, number);
 	if (port)
 		sdp_ib_put_port(port);
 	mutex_unlock(&sdp_ib_ports_lock);
@@ -130,10 +123,11 @@ void sdp_ib_unlisten(u16 number)
 void sdp_ib_ports_add(struct sdp_dev *dev)
 {
 	struct sdp_ib_port *port;
+	unsigned long number;
 	int err;
 
 	mutex_lock(&sdp_ib_ports_lock);
-	list_for_each_entry(port, &sdp_ib_ports, node) {
+	xa_for_each(&sdp_ib_ports, number, port) {
 		err = sdp_ib_listen_on(dev, port);
 		if (err)
 			pr_warn("%s: cannot listen on port %u (%d)\n",
@@ -145,9 +139,10 @@ void sdp_ib_ports_add(struct sdp_dev *dev)
 void sdp_ib_ports_remove(struct sdp_dev *dev)
 {
 	struct sdp_ib_port *port;
+	unsigned long number;
 
 	mutex_lock(&sdp_ib_ports_lock);
-	list_for_each_entry(port, &sdp_ib_ports, node)
+	xa_for_each(&sdp_ib_ports, number, port)
 		sdp_ib_unlisten_on(port, dev);
 	mutex_unlock(&sdp_ib_ports_lock);
 }
