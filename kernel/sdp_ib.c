@@ -402,15 +402,38 @@ static void sdp_ib_release(struct sdp_conn *conn)
 	kfree_rcu(ib, rcu);
 }
 
+enum { SDP_IB_TELL = 64 };	/* connections, between two pauses */
+
+/* Of @untold some, who are the device's again then. */
+static void sdp_ib_tell_lost(struct sdp_dev *dev, struct list_head *untold)
+{
+	struct sdp_ib *ib, *next;
+	int n = SDP_IB_TELL;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry_safe(ib, next, untold, dev_node) {
+		list_move_tail(&ib->dev_node, &dev->conns);
+		sdp_ib_queue(ib, SDP_IB_LOST);
+		if (!--n)
+			return;
+	}
+}
+
 static void sdp_ib_remove(struct sdp_dev *dev)
 {
-	struct sdp_ib *ib;
+	LIST_HEAD(untold);
 
 	sdp_ib_ports_remove(dev);
 	spin_lock_bh(&dev->lock);
-	dev->going = true;
-	list_for_each_entry(ib, &dev->conns, dev_node)
-		sdp_ib_queue(ib, SDP_IB_LOST);
+	dev->going = true;	/* nobody joins them */
+	list_splice_init(&dev->conns, &untold);
+	while (!list_empty(&untold)) {
+		sdp_ib_tell_lost(dev, &untold);
+		/* Who goes meanwhile leaves the list that he is on. */
+		spin_unlock_bh(&dev->lock);
+		cond_resched();
+		spin_lock_bh(&dev->lock);
+	}
 	spin_unlock_bh(&dev->lock);
 }
 

@@ -35,27 +35,35 @@ void sdp_pool_give(struct sdp_pool *pool, struct sdp_pooled *entry)
 			   msecs_to_jiffies(SDP_POOL_IDLE_MS));
 }
 
-/* Destroy those idle for @ms; the list is in the order of that time. */
+/* The one that is idle for longest, if since @before; the list is in that order. */
+static struct sdp_pooled *sdp_pool_take_old(struct sdp_pool *pool,
+					    unsigned long before)
+{
+	struct sdp_pooled *entry = NULL;
+
+	spin_lock_bh(&pool->lock);
+	if (!list_empty(&pool->idle)) {
+		entry = list_last_entry(&pool->idle, struct sdp_pooled, node);
+		if (time_after(entry->since, before))
+			entry = NULL;
+		else
+			list_del(&entry->node);
+	}
+	spin_unlock_bh(&pool->lock);
+	return entry;
+}
+
+/* Destroy those idle for @ms. */
 static void sdp_pool_trim(struct sdp_pool *pool, unsigned int ms)
 {
 	unsigned long before = jiffies - msecs_to_jiffies(ms);
-	struct sdp_pooled *entry, *next;
-	LIST_HEAD(old);
-	bool rest;
+	struct sdp_pooled *entry;
 
-	spin_lock_bh(&pool->lock);
-	list_for_each_entry_safe_reverse(entry, next, &pool->idle, node) {
-		if (time_after(entry->since, before))
-			break;
-		list_move(&entry->node, &old);
-	}
-	rest = !list_empty(&pool->idle);
-	spin_unlock_bh(&pool->lock);
-	list_for_each_entry_safe(entry, next, &old, node) {
+	while ((entry = sdp_pool_take_old(pool, before))) {
 		pool->destroy(entry);
 		cond_resched();
 	}
-	if (rest)
+	if (!list_empty_careful(&pool->idle))
 		queue_delayed_work(system_long_wq, &pool->trim,
 				   msecs_to_jiffies(SDP_POOL_IDLE_MS));
 }
