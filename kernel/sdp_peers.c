@@ -8,12 +8,16 @@
  * answer is out of date when its time is over, or when sdp_peers_forget() was
  * called after it was written: a generation number says so, and nothing has to
  * be walked when a device comes or goes.
+ *
+ * There may be a million of them, so the lock is held for a few at a time, and
+ * who reads /proc/net/sdp_peers goes from place to place under RCU.
  */
 #include <linux/jiffies.h>
 #include <linux/proc_fs.h>
 #include <linux/rhashtable.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/xarray.h>
 #include <net/netns/generic.h>
 #include <linux/sdp.h>
 #include "sdp_net.h"
@@ -22,6 +26,7 @@
 struct sdp_peer {
 	struct rhash_head hash;
 	struct list_head node;		/* sdp_peers.list */
+	u32 place;			/* in sdp_peers.all */
 	struct rcu_head rcu;
 	struct sdp_peer_key key;
 	unsigned long since;		/* jiffies */
@@ -35,6 +40,7 @@ struct sdp_peers {
 	struct rhashtable table;
 	spinlock_t lock;		/* writers, and the list; a leaf */
 	struct list_head list;		/* the oldest first */
+	struct xarray all;		/* for /proc; from 1 */
 	unsigned int count;
 };
 
@@ -55,6 +61,8 @@ enum { SDP_PEERS_PROBE_MS = 60000 };
  * the next one does.
  */
 enum { SDP_PEERS_ONCE = 64, SDP_PEERS_AGAIN = 4 };
+
+enum { SDP_PEERS_PIECE = 64 };	/* removed without a pause, at most */
 
 /* Is it still true? */
 static bool sdp_peers_fresh(const struct sdp_net *sn,
@@ -105,9 +113,20 @@ static void sdp_peers_remove(struct sdp_peers *peers, struct sdp_peer *peer)
 {
 	lockdep_assert_held(&peers->lock);
 	rhashtable_remove_fast(&peers->table, &peer->hash, sdp_peers_params);
+	xa_erase(&peers->all, peer->place);
 	list_del(&peer->node);
-	peers->count--;
+	WRITE_ONCE(peers->count, peers->count - 1);
 	kfree_rcu(peer, rcu);
+}
+
+/* As many of the oldest, if there are. */
+static void sdp_peers_remove_oldest(struct sdp_peers *peers, unsigned int n)
+{
+	lockdep_assert_held(&peers->lock);
+	for (; n && !list_empty(&peers->list); n--)
+		sdp_peers_remove(peers, list_first_entry(&peers->list,
+							 struct sdp_peer,
+							 node));
 }
 
 static struct sdp_peer *sdp_peers_find(struct sdp_peers *peers,
@@ -121,39 +140,57 @@ static struct sdp_peer *sdp_peers_find(struct sdp_peers *peers,
 	return peer;
 }
 
+/* NULL: no memory. */
+static struct sdp_peer *sdp_peers_add(struct sdp_peers *peers,
+				      const struct sdp_peer_key *key)
+{
+	struct sdp_peer *peer;
+
+	lockdep_assert_held(&peers->lock);
+	peer = kzalloc_obj(*peer, GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
+	if (!peer)
+		return NULL;
+	peer->key = *key;
+	if (xa_alloc(&peers->all, &peer->place, peer, xa_limit_31b,
+		     GFP_ATOMIC | __GFP_NOWARN)) {
+		kfree(peer);
+		return NULL;
+	}
+	if (rhashtable_insert_fast(&peers->table, &peer->hash,
+				   sdp_peers_params)) {
+		xa_erase(&peers->all, peer->place);
+		kfree_rcu(peer, rcu);
+		return NULL;
+	}
+	list_add_tail(&peer->node, &peers->list);
+	WRITE_ONCE(peers->count, peers->count + 1);
+	return peer;
+}
+
 /* No memory: then it is not known, and the next attempt finds out. */
 static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
 			    const struct sdp_peer_key *key, u8 known, u8 reason,
 			    unsigned int ms)
 {
 	struct sdp_peer *peer = sdp_peers_find(peers, key);
+	unsigned int max = sdp_net_bounded(sn, cache_max);
 
 	lockdep_assert_held(&peers->lock);
 	/* Nothing is to be remembered, nor what was true before. */
-	if (!sdp_net_bounded(sn, cache_max)) {
+	if (!max) {
 		if (peer)
 			sdp_peers_remove(peers, peer);
 		return;
 	}
 	if (!peer) {
-		while (peers->count &&
-		       peers->count >= sdp_net_bounded(sn, cache_max))
-			sdp_peers_remove(peers,
-					 list_first_entry(&peers->list,
-							  struct sdp_peer,
-							  node));
-		peer = kzalloc_obj(*peer, GFP_ATOMIC | __GFP_NOWARN |
-					  __GFP_ACCOUNT);
+		/* What a smaller maximum leaves over goes little by little. */
+		if (peers->count >= max)
+			sdp_peers_remove_oldest(peers,
+						min(peers->count - max + 1,
+						    SDP_PEERS_PIECE));
+		peer = sdp_peers_add(peers, key);
 		if (!peer)
 			return;
-		peer->key = *key;
-		INIT_LIST_HEAD(&peer->node);
-		if (rhashtable_insert_fast(&peers->table, &peer->hash,
-					   sdp_peers_params)) {
-			kfree(peer);
-			return;
-		}
-		peers->count++;
 	}
 	list_move_tail(&peer->node, &peers->list);
 	WRITE_ONCE(peer->known, known);
@@ -267,37 +304,47 @@ void sdp_peers_forget(void)
 void sdp_peers_empty(struct sdp_net *sn)
 {
 	struct sdp_peers *peers = sdp_peers_of(sn);
-	struct sdp_peer *peer, *next;
+	int left;
 
-	spin_lock_bh(&peers->lock);
-	list_for_each_entry_safe(peer, next, &peers->list, node)
-		sdp_peers_remove(peers, peer);
-	spin_unlock_bh(&peers->lock);
+	/* What is written meanwhile stays. */
+	for (left = READ_ONCE(peers->count); left > 0; left -= SDP_PEERS_PIECE) {
+		spin_lock_bh(&peers->lock);
+		sdp_peers_remove_oldest(peers, min(left, SDP_PEERS_PIECE));
+		spin_unlock_bh(&peers->lock);
+		cond_resched();
+	}
 }
 
-/* The lock is held for a page of lines at a time. */
-static void *sdp_peers_start(struct seq_file *seq, loff_t *pos)
-	__acquires(&peers->lock)
+/* The first from this place on, which becomes its own. */
+static void *sdp_peers_from(struct seq_file *seq, loff_t *pos)
 {
 	struct sdp_peers *peers = net_generic(seq_file_net(seq), sdp_peers_id);
+	unsigned long place = *pos;
+	struct sdp_peer *peer;
 
-	spin_lock_bh(&peers->lock);
-	return seq_list_start_head(&peers->list, *pos);
+	peer = xa_find(&peers->all, &place, ULONG_MAX, XA_PRESENT);
+	if (peer)
+		*pos = place;
+	return peer;
+}
+
+static void *sdp_peers_start(struct seq_file *seq, loff_t *pos)
+	__acquires(RCU)
+{
+	rcu_read_lock();
+	return *pos ? sdp_peers_from(seq, pos) : SEQ_START_TOKEN;
 }
 
 static void *sdp_peers_next(struct seq_file *seq, void *at, loff_t *pos)
 {
-	struct sdp_peers *peers = net_generic(seq_file_net(seq), sdp_peers_id);
-
-	return seq_list_next(at, &peers->list, pos);
+	++*pos;
+	return sdp_peers_from(seq, pos);
 }
 
 static void sdp_peers_stop(struct seq_file *seq, void *at)
-	__releases(&peers->lock)
+	__releases(RCU)
 {
-	struct sdp_peers *peers = net_generic(seq_file_net(seq), sdp_peers_id);
-
-	spin_unlock_bh(&peers->lock);
+	rcu_read_unlock();
 }
 
 static int sdp_peers_show(struct seq_file *seq, void *at)
@@ -312,22 +359,20 @@ static int sdp_peers_show(struct seq_file *seq, void *at)
 #undef SDP_PEERS_WORD
 	};
 	struct sdp_net *sn = sdp_net(seq_file_net(seq));
-	struct sdp_peers *peers = sdp_peers_of(sn);
-	const struct sdp_peer *peer;
+	const struct sdp_peer *peer = at;
 	bool fresh;
 
-	if (at == &peers->list) {
+	if (at == SEQ_START_TOKEN) {
 		seq_printf(seq, "%-39s %5s %4s %-7s %-10s %8s\n", "address",
 			   "port", "if", "takes", "reason", "age_ms");
 		return 0;
 	}
-	peer = list_entry(at, struct sdp_peer, node);
 	fresh = sdp_peers_fresh(sn, peer);
 	seq_printf(seq, "%-39pI6c %5u %4d %-7s %-10s %8u\n",
 		   &peer->key.ip, ntohs(peer->key.port), peer->key.ifindex,
-		   words[fresh ? peer->known : SDP_PEER_UNKNOWN],
-		   reasons[peer->reason],
-		   jiffies_to_msecs(jiffies - peer->since));
+		   words[fresh ? READ_ONCE(peer->known) : SDP_PEER_UNKNOWN],
+		   reasons[READ_ONCE(peer->reason)],
+		   jiffies_to_msecs(jiffies - READ_ONCE(peer->since)));
 	return 0;
 }
 
@@ -345,6 +390,7 @@ static int __net_init sdp_peers_enter(struct net *net)
 
 	spin_lock_init(&peers->lock);
 	INIT_LIST_HEAD(&peers->list);
+	xa_init_flags(&peers->all, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	err = rhashtable_init(&peers->table, &sdp_peers_params);
 	if (err)
 		return err;
@@ -359,13 +405,9 @@ static int __net_init sdp_peers_enter(struct net *net)
 static void __net_exit sdp_peers_leave(struct net *net)
 {
 	struct sdp_peers *peers = net_generic(net, sdp_peers_id);
-	struct sdp_peer *peer, *next;
 
 	remove_proc_entry("sdp_peers", net->proc_net);
-	spin_lock_bh(&peers->lock);
-	list_for_each_entry_safe(peer, next, &peers->list, node)
-		sdp_peers_remove(peers, peer);
-	spin_unlock_bh(&peers->lock);
+	sdp_peers_empty(sdp_net(net));
 	rhashtable_destroy(&peers->table);
 }
 
