@@ -10,8 +10,15 @@
  * the other's addresses proves nothing.  What it has not written are the GID and
  * net device that its packet came to, and on RoCE the hardware address to which
  * ib_cm has resolved the packet's source.
+ *
+ * On InfiniBand the path has the GID of a port, which the peer's kernel puts there:
+ * a program can only choose among the ports of its own host, unless it may send
+ * management datagrams, which is root's.  The Hello's address must be one that our
+ * own neighbour table has for that port.  So it is believed as far as ARP is, and
+ * TCP over the same net device.
  */
 #include <linux/etherdevice.h>
+#include <linux/if_arp.h>
 #include <linux/inetdevice.h>
 #include <net/dst.h>
 #include <net/addrconf.h>
@@ -27,6 +34,7 @@
 #include <linux/sdp.h>
 #include "sdp_conn.h"
 #include "sdp_ib_addr.h"
+#include "sdp_wire.h"
 
 void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
 			struct sockaddr_storage *to)
@@ -272,48 +280,52 @@ static struct dst_entry *sdp_ib_way_by6(struct net_device *ndev,
 	return NULL;
 }
 
-/* InfiniBand: the path has port GIDs, so ask netdev and routes (1.4), as rdma_cm does:
- * by this device, whatever others there are to the same network.
+/* Does the path lead to who has this hardware address?  Net devices of one port (child
+ * interfaces, a bond of it) have its GID in theirs.
  */
-static bool sdp_ib_route_matches(struct net_device *ndev,
-				 const struct in6_addr *local,
-				 const struct in6_addr *remote)
+static bool sdp_ib_is_hwaddr(const struct net_device *ndev, const u8 *hwaddr,
+			     struct sa_path_rec *path)
 {
-	struct net *net = dev_net(ndev);
-	__be32 local4 = local->s6_addr32[3];
-	struct dst_entry *dst;
+	const u8 *mac = sa_path_get_dmac(path);
 
-	if (ipv6_addr_v4mapped(local))
-		return inet_addr_type_dev_table(net, ndev, local4) == RTN_LOCAL &&
-		       sdp_ib_leads_by4(ndev, local4, remote->s6_addr32[3]);
-	if (!ipv6_chk_addr(net, local, ndev, 1))
-		return false;
-	dst = sdp_ib_way_by6(ndev, local, remote);
-	if (!dst)
-		return false;
-	dst_release(dst);
-	return true;
+	if (mac)
+		return ether_addr_equal_unaligned(hwaddr, mac);
+	return ndev->type == ARPHRD_INFINIBAND &&
+	       ndev->addr_len == SDP_WIRE_IPOIB &&
+	       sdp_wire_is_port(hwaddr, &path->dgid);
 }
 
-/* Who answers to @mac is the next hop on the way to @ip. */
-static bool sdp_ib_leads_to(struct dst_entry *dst, const void *ip,
-			    const u8 *mac)
+/*
+ * 0: whom the path leads to is the next hop on the way to @ip; else -EINVAL.
+ *
+ * On RoCE ib_cm has found the neighbour before.  On InfiniBand packets need none;
+ * most often the peer's own question for our address has told it.  Where it has not
+ * we ask as TCP would for its answer, and do not wait for it in ib_cm's only worker:
+ * -EAGAIN.
+ */
+static int sdp_ib_check_next(struct dst_entry *dst, const void *ip,
+			     struct sa_path_rec *path)
 {
 	struct neighbour *neigh = dst_neigh_lookup(dst, ip);
-	char addr[MAX_ADDR_LEN];
-	bool match;
+	u8 hwaddr[MAX_ADDR_LEN];
+	int err = -EINVAL;
 
 	if (!neigh)
-		return false;
-	neigh_ha_snapshot(addr, neigh, dst->dev);
-	match = READ_ONCE(neigh->nud_state) & NUD_VALID &&
-		ether_addr_equal_unaligned((u8 *)addr, mac);
+		return err;
+	neigh_ha_snapshot((char *)hwaddr, neigh, dst->dev);
+	if (READ_ONCE(neigh->nud_state) & NUD_VALID) {
+		if (sdp_ib_is_hwaddr(dst->dev, hwaddr, path))
+			err = 0;
+	} else if (!sa_path_is_roce(path)) {
+		neigh_event_send(neigh, NULL);
+		err = -EAGAIN;
+	}
 	neigh_release(neigh);
-	return match;
+	return err;
 }
 
-static bool sdp_ib_is_behind4(struct net_device *ndev, __be32 local,
-			      __be32 remote, const u8 *mac)
+static int sdp_ib_check_behind4(struct net_device *ndev, __be32 local,
+				__be32 remote, struct sa_path_rec *path)
 {
 	struct flowi4 fl4 = {
 		.flowi4_oif = ndev->ifindex,
@@ -321,30 +333,66 @@ static bool sdp_ib_is_behind4(struct net_device *ndev, __be32 local,
 		.saddr = local,
 	};
 	struct rtable *rt;
-	bool match;
+	int err;
 
 	if (!sdp_ib_leads_by4(ndev, local, remote))
-		return false;
+		return -EINVAL;
 	rt = ip_route_output_key(dev_net(ndev), &fl4);
 	if (IS_ERR(rt))
-		return false;
-	match = sdp_ib_leads_to(&rt->dst, &remote, mac);
+		return -EINVAL;
+	err = sdp_ib_check_next(&rt->dst, &remote, path);
 	ip_rt_put(rt);
-	return match;
+	return err;
 }
 
-static bool sdp_ib_is_behind6(struct net_device *ndev,
-			      const struct in6_addr *local,
-			      const struct in6_addr *remote, const u8 *mac)
+static int sdp_ib_check_behind6(struct net_device *ndev,
+				const struct in6_addr *local,
+				const struct in6_addr *remote,
+				struct sa_path_rec *path)
 {
 	struct dst_entry *dst = sdp_ib_way_by6(ndev, local, remote);
-	bool match;
+	int err;
 
 	if (!dst)
-		return false;
-	match = sdp_ib_leads_to(dst, remote, mac);
+		return -EINVAL;
+	err = sdp_ib_check_next(dst, remote, path);
 	dst_release(dst);
-	return match;
+	return err;
+}
+
+static int sdp_ib_check_behind(struct net_device *ndev,
+			       const struct in6_addr *local,
+			       const struct in6_addr *remote,
+			       struct sa_path_rec *path)
+{
+	if (ipv6_addr_v4mapped(remote))
+		return sdp_ib_check_behind4(ndev, local->s6_addr32[3],
+					    remote->s6_addr32[3], path);
+	return sdp_ib_check_behind6(ndev, local, remote, path);
+}
+
+/* InfiniBand: the path has port GIDs, so ask netdev, routes (1.4), as rdma_cm does, and
+ * neighbours: by this device, whatever others there are to the same network.
+ */
+static int sdp_ib_check_port(const struct ib_cm_req_event_param *req,
+			     struct ib_device *device, struct net_device *ndev,
+			     const struct in6_addr *local,
+			     const struct in6_addr *remote)
+{
+	struct net *net = dev_net(ndev);
+	bool mine;
+
+	if (sdp_ib_is_local(ndev, remote))
+		return sdp_ib_is_local(ndev, local) &&
+		       sdp_ib_is_own_port(req, device) ? 0 : -EINVAL;
+	if (ipv6_addr_v4mapped(local))
+		mine = inet_addr_type_dev_table(net, ndev,
+						local->s6_addr32[3]) == RTN_LOCAL;
+	else
+		mine = ipv6_chk_addr(net, local, ndev, 1);
+	if (!mine)
+		return -EINVAL;
+	return sdp_ib_check_behind(ndev, local, remote, req->primary_path);
 }
 
 /*
@@ -352,49 +400,44 @@ static bool sdp_ib_is_behind6(struct net_device *ndev,
  * to answer it; so if @remote is that address, it has the same neighbour, and
  * the neighbour is known.
  */
-static bool sdp_ib_came_from(const struct ib_cm_req_event_param *req,
-			     struct net_device *ndev,
-			     const struct in6_addr *local,
-			     const struct in6_addr *remote)
+static int sdp_ib_check_mac(const struct ib_cm_req_event_param *req,
+			    struct net_device *ndev,
+			    const struct in6_addr *local,
+			    const struct in6_addr *remote)
 {
 	const u8 *mac = sa_path_get_dmac(req->primary_path);
 	u8 by_address[ETH_ALEN];
 
 	if (!mac)
-		return false;
+		return -EINVAL;
 	/* From this host itself: ib_cm answers to the device it came to. */
 	if (sdp_ib_is_local(ndev, remote))
-		return ether_addr_equal(mac, ndev->dev_addr);
+		return ether_addr_equal(mac, ndev->dev_addr) ? 0 : -EINVAL;
 	/* RoCE v1 does not ask the neighbours for these. */
 	if (req->ppath_sgid_attr->gid_type == IB_GID_TYPE_ROCE &&
 	    ipv6_addr_type(remote) & IPV6_ADDR_LINKLOCAL) {
 		rdma_get_ll_mac((struct in6_addr *)remote, by_address);
-		return ether_addr_equal(mac, by_address);
+		return ether_addr_equal(mac, by_address) ? 0 : -EINVAL;
 	}
-	if (ipv6_addr_v4mapped(remote))
-		return sdp_ib_is_behind4(ndev, local->s6_addr32[3],
-					 remote->s6_addr32[3], mac);
-	return sdp_ib_is_behind6(ndev, local, remote, mac);
+	return sdp_ib_check_behind(ndev, local, remote, req->primary_path);
 }
 
-bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
-			 struct ib_device *device, struct net_device *ndev,
-			 const struct in6_addr *local,
-			 const struct in6_addr *remote)
+int sdp_ib_check_path(const struct ib_cm_req_event_param *req,
+		      struct ib_device *device, struct net_device *ndev,
+		      const struct in6_addr *local,
+		      const struct in6_addr *remote)
 {
 	const struct sa_path_rec *path = req->primary_path;
 
 	if (!sdp_ib_is_host(local) || !sdp_ib_is_host(remote) ||
 	    ipv6_addr_v4mapped(local) != ipv6_addr_v4mapped(remote))
-		return false;
+		return -EINVAL;
 	if (!rdma_protocol_roce(device, req->port))
-		return sdp_ib_is_local(ndev, remote) ?
-		       sdp_ib_is_local(ndev, local) &&
-		       sdp_ib_is_own_port(req, device) :
-		       sdp_ib_route_matches(ndev, local, remote);
+		return sdp_ib_check_port(req, device, ndev, local, remote);
 	/* The connection's packets go where the path says. */
-	return !memcmp(&req->ppath_sgid_attr->gid, local, sizeof(*local)) &&
-	       !memcmp(&path->sgid, local, sizeof(*local)) &&
-	       !memcmp(&path->dgid, remote, sizeof(*remote)) &&
-	       sdp_ib_came_from(req, ndev, local, remote);
+	if (memcmp(&req->ppath_sgid_attr->gid, local, sizeof(*local)) ||
+	    memcmp(&path->sgid, local, sizeof(*local)) ||
+	    memcmp(&path->dgid, remote, sizeof(*remote)))
+		return -EINVAL;
+	return sdp_ib_check_mac(req, ndev, local, remote);
 }

@@ -116,7 +116,7 @@ struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
 				 const struct in6_addr *local);
 
 /**
- * sdp_ib_path_matches() - are the Hello's addresses the path's? (1.4)
+ * sdp_ib_check_path() - are the Hello's addresses the path's? (1.4)
  * @req: the REQ
  * @device: its RDMA device
  * @ndev: its net device
@@ -124,11 +124,12 @@ struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
  * @remote: the address that the Hello claims to be from
  *
  * Context: process (callback of ib_cm).
- * Return: true if the peer, who wrote the Hello, is who it says.
+ * Return: 0 if the peer, who wrote the Hello, is who it says; -EINVAL if not; -EAGAIN
+ * if that is not known yet (InfiniBand alone), but has been asked for.
  */
-bool sdp_ib_path_matches(const struct ib_cm_req_event_param *req,
-			 struct ib_device *device, struct net_device *ndev,
-			 const struct in6_addr *local,
-			 const struct in6_addr *remote);
+int sdp_ib_check_path(const struct ib_cm_req_event_param *req,
+		      struct ib_device *device, struct net_device *ndev,
+		      const struct in6_addr *local,
+		      const struct in6_addr *remote);
 
 #endif

@@ -59,6 +59,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	struct sdp_conn *conn;
 	struct sdp_ib *ib;
 	struct net *net;
+	int err;
 
 	verdict = sdp_wire_get_hello(&hello, event->private_data,
 				     SDP_LEN_HELLO);
@@ -86,10 +87,14 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		dev_put(ndev);
 		return -ENODEV;
 	}
-	if (!sdp_ib_path_matches(req, device, ndev, &local.ip, &remote.ip) ||
-	    !sdp_ib_may_answer(ndev, &local, &remote)) {
-		sdp_count(sdp_net(net), SDP_CNT_REJECT_PATH, 1);
-		conn = ERR_PTR(-EINVAL);
+	err = sdp_ib_check_path(req, device, ndev, &local.ip, &remote.ip);
+	if (!err && !sdp_ib_may_answer(ndev, &local, &remote))
+		err = -EINVAL;
+	if (err) {
+		/* -EAGAIN goes as a lack of room does: the peer asks again. */
+		if (err != -EAGAIN)
+			sdp_count(sdp_net(net), SDP_CNT_REJECT_PATH, 1);
+		conn = ERR_PTR(err);
 	} else {
 		conn = sdp_ib_hooks.upper->spawn(sdp_ib_hooks.xp, net,
 						 ndev->ifindex, &local,

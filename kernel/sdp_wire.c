@@ -312,6 +312,18 @@ enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
 	return SDP_WIRE_OK;
 }
 
+bool sdp_wire_is_port(const void *hwaddr, const void *gid)
+{
+	static const u8 came_with[8] = { 0xfe, 0x80 };
+	static const u8 none[8];
+	const u8 *its = (const u8 *)hwaddr + SDP_WIRE_IPOIB - SDP_WIRE_GID;
+	const u8 *this = gid;
+
+	return !memcmp(its + 8, this + 8, 8) && memcmp(this + 8, none, 8) &&
+	       (!memcmp(its, this, 8) || !memcmp(its, came_with, 8) ||
+		!memcmp(this, came_with, 8));
+}
+
 const char *sdp_wire_verdict_name(enum sdp_wire_verdict verdict)
 {
 	static const char * const names[] = {

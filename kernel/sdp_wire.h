@@ -292,6 +292,28 @@ void sdp_wire_put_hello_ack(void *to, const struct sdp_wire_hello *ack);
 enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
 					     const void *from, u32 bytes);
 
+enum {
+	SDP_WIRE_GID	= 16,
+	SDP_WIRE_IPOIB	= 20,	/* of an address of IP over InfiniBand */
+};
+
+/**
+ * sdp_wire_is_port() - is a hardware address that of the port with this GID?
+ * @hwaddr: of IP over InfiniBand, SDP_WIRE_IPOIB bytes: flags, the number of a queue
+ *	pair (of three bytes), and the GID of a port (RFC 4391, 9.1.1)
+ * @gid: of a port, SDP_WIRE_GID bytes: the prefix of the subnet and the number of the
+ *	port, which is unique
+ *
+ * A port has its GID with the prefix that it came with, fe80::/64, as well as with that
+ * of its subnet: who has learnt one of them before a subnet manager gave the other means
+ * the same port.  One net device differs from another of the port in flags or number
+ * only, or has a GID of its own.
+ *
+ * Context: any; pure.
+ * Return: true if it is.
+ */
+bool sdp_wire_is_port(const void *hwaddr, const void *gid);
+
 /**
  * sdp_wire_verdict_name() - a verdict in words, for traces
  * @verdict: any value

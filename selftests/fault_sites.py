@@ -61,7 +61,6 @@ RUNS = (
 )
 
 # Those that nothing here strikes: of how many calls in that function, and why.
-NOT_ROCE = 'asked of InfiniBand only, where a path does not say what address it leads to'
 OTHER_HOST = 'asked about a request that came from another host'
 EXEMPT = {
     'sdp_net_uncharge: __xa_store': (1, 'puts another value where one is'),
@@ -71,10 +70,8 @@ EXEMPT = {
         (1, 'of a table that the kernel had no memory to make larger in one piece'),
     'sdp_connect: __inet_stream_connect':
         (1, 'asked about an attempt that has failed: it tells the error, and connects nothing'),
-    'sdp_ib_route_matches: ip6_dst_lookup_flow': (1, NOT_ROCE),
-    'sdp_ib_route_matches: ip_route_output_flow': (1, NOT_ROCE),
-    'sdp_ib_is_behind4: ip_route_output_flow': (1, OTHER_HOST),
-    'sdp_ib_path_matches: ip6_dst_lookup_flow': (1, OTHER_HOST),
+    'sdp_ib_check_behind: ip_route_output_flow': (1, OTHER_HOST),
+    'sdp_ib_check_behind: ip6_dst_lookup_flow': (1, OTHER_HOST),
     'sdp_ib_req: ib_send_cm_rej':
         (3, 'what no peer of ours sends (wire.sh does); nobody looks at what it returns, as '
             'the CM rejects too when the request is given up'),

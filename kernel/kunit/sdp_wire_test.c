@@ -717,6 +717,58 @@ static void sdp_wire_takes_offers__peers(struct kunit *test)
 	}
 }
 
+/* Addresses of IP over InfiniBand, and ports: the table says which is whose. */
+static void sdp_wire_is_port__addresses(struct kunit *test)
+{
+	static const struct {
+		u8 hwaddr[SDP_WIRE_IPOIB];
+		u8 gid[SDP_WIRE_GID];
+		bool is;
+	} table[] = {
+#define HEAD	0x80, 0x00, 0x02, 0x0b		/* flags: connected mode; QPN */
+#define CHILD	0x00, 0x12, 0x34, 0x56		/* of another net device of the port */
+#define CAME	0xfe, 0x80, 0, 0, 0, 0, 0, 0
+#define SUBNET	0xfe, 0xc0, 0, 0, 0, 0, 0, 0x01
+#define OTHER	0xfe, 0xc0, 0, 0, 0, 0, 0, 0x02
+#define NEAR	0xfe, 0x80, 0, 0, 0, 0, 0, 0x01
+#define PORT	0x00, 0x02, 0xc9, 0x03, 0x00, 0x3e, 0xb0, 0x51
+#define PORT2	0x00, 0x02, 0xc9, 0x03, 0x00, 0x3e, 0xb0, 0x52
+#define PORT3	0x01, 0x02, 0xc9, 0x03, 0x00, 0x3e, 0xb0, 0x51
+#define NONE	0, 0, 0, 0, 0, 0, 0, 0
+		{ { HEAD, CAME, PORT }, { CAME, PORT }, true },
+		{ { HEAD, SUBNET, PORT }, { SUBNET, PORT }, true },
+		{ { CHILD, SUBNET, PORT }, { SUBNET, PORT }, true },
+		/* Learnt before, or after, the subnet had a prefix. */
+		{ { HEAD, CAME, PORT }, { SUBNET, PORT }, true },
+		{ { HEAD, SUBNET, PORT }, { CAME, PORT }, true },
+		/* Another port of the card, another card. */
+		{ { HEAD, CAME, PORT2 }, { CAME, PORT }, false },
+		{ { HEAD, CAME, PORT }, { CAME, PORT2 }, false },
+		{ { HEAD, SUBNET, PORT3 }, { SUBNET, PORT }, false },
+		{ { HEAD, SUBNET, PORT }, { SUBNET, PORT3 }, false },
+		/* Of another subnet. */
+		{ { HEAD, SUBNET, PORT }, { OTHER, PORT }, false },
+		{ { HEAD, NEAR, PORT }, { SUBNET, PORT }, false },
+		{ { HEAD, SUBNET, PORT }, { NEAR, PORT }, false },
+		/* Of a neighbour that has no address, or a path without one. */
+		{ { 0, 0, 0, 0, NONE, NONE }, { CAME, PORT }, false },
+		{ { HEAD, CAME, PORT }, { NONE, NONE }, false },
+		{ { 0, 0, 0, 0, NONE, NONE }, { NONE, NONE }, false },
+		{ { 0, 0, 0, 0, CAME, NONE }, { CAME, NONE }, false },
+		/* The number of the port where the prefix is. */
+		{ { HEAD, PORT, CAME }, { CAME, PORT }, false },
+	};
+	const void *hwaddr, *gid;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		hwaddr = exact_copy(test, table[i].hwaddr, SDP_WIRE_IPOIB);
+		gid = exact_copy(test, table[i].gid, SDP_WIRE_GID);
+		KUNIT_EXPECT_EQ_MSG(test, sdp_wire_is_port(hwaddr, gid),
+				    table[i].is, "row %u", i);
+	}
+}
+
 static struct kunit_case sdp_wire_cases[] = {
 	KUNIT_CASE(sdp_wire_ext_len__every_mid),
 	KUNIT_CASE(sdp_wire_put__golden),
@@ -742,6 +794,7 @@ static struct kunit_case sdp_wire_cases[] = {
 	KUNIT_CASE(sdp_wire_get_hello_ack__refuses),
 	KUNIT_CASE(sdp_wire_verdict_name__all),
 	KUNIT_CASE(sdp_wire_takes_offers__peers),
+	KUNIT_CASE(sdp_wire_is_port__addresses),
 	{}
 };
 
