@@ -39,6 +39,7 @@
 
 #include <linux/in6.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
@@ -331,7 +332,8 @@ struct sdp_conn {
 
 	/* Lists of others. */
 	u32 place;			/* in sdp_net.all_conns */
-	struct list_head accept_node;	/* the listener's, its lock */
+	struct list_head accept_node;	/* the listener's, its lock; */
+	struct rb_node acceptq_node;	/* in its acceptq instead */
 	bool acceptable;		/* established in a listener's queue; ditto */
 	bool aside;			/* silent, its place is another's; ditto */
 };

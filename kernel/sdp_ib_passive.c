@@ -188,6 +188,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	rep.starting_psn = ib->psn;
 	trace_sdp_cm(conn->id, "send REP", bufs);
 	WRITE_ONCE(conn->silent_at, sdp_ib_silent_at(ib));
+	sdp_conn_state_change(conn);	/* its listener has it wait for that */
 	ib->awaits_rtu = true;
 	err = ib_send_cm_rep(ib->cm_id, &rep);
 	if (err)

@@ -8,12 +8,12 @@
  * line here.
  *
  * A child is a connection without a socket.  It takes its place in the backlog
- * when it is admitted (list setup), is moved to acceptq when established, and
- * gets its struct sock in accept(), in the caller's context: memory cgroup and
- * namespace are then right by themselves.  Until then it may hold what the listener's
- * SO_RCVBUF says (sdp_ring.c).  Whoever takes a child off a list,
- * under ssk->lock, owns the listener's two references: the one on the child,
- * and the child's one on us.
+ * when it is admitted (list setup), is moved to silent when it is answered and to
+ * acceptq when established, and gets its struct sock in accept(), in the caller's
+ * context: memory cgroup and namespace are then right by themselves.  Until then it
+ * may hold what the listener's SO_RCVBUF says (sdp_ring.c).  Whoever takes a child
+ * off a list, under ssk->lock, owns the listener's two references: the one on the
+ * child, and the child's one on us.
  *
  * A client that is gone says so by one message that nobody repeats.  When the
  * backlog is full the place of who was answered and was not heard of since, for one
@@ -23,6 +23,9 @@
  * requests of others.  He gets in when it is seen, be the backlog full or not, as a
  * client would who has a SYN cookie of TCP's.  As many are kept so as there are places,
  * and the oldest then ends.
+ *
+ * Peers say how long these lists are and in which order they come and go, so none
+ * is walked: each is in the order in which it is looked at from its front.
  */
 #include <linux/sched/signal.h>
 #include <net/inet6_hashtables.h>
@@ -49,17 +52,33 @@ static void sdp_child_gives_place(struct sdp_sk *ssk, struct sdp_conn *conn)
 		ssk->qlen--;
 }
 
+static bool sdp_child_is_before(struct rb_node *node,
+				const struct rb_node *other)
+{
+	return (s32)(rb_entry(node, struct sdp_conn, acceptq_node)->id -
+		     rb_entry(other, struct sdp_conn, acceptq_node)->id) < 0;
+}
+
 /* In the order of the requests: their workers are in none. */
 static void sdp_child_enqueue(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
-	struct sdp_conn *before;
+	lockdep_assert_held(&ssk->lock);
+	list_del_init(&conn->accept_node);
+	rb_add_cached(&conn->acceptq_node, &ssk->acceptq, sdp_child_is_before);
+	WRITE_ONCE(ssk->acceptable, ssk->acceptable + 1);
+}
+
+/* The first of acceptq, off it; or NULL. */
+static struct sdp_conn *sdp_child_dequeue(struct sdp_sk *ssk)
+{
+	struct rb_node *first = rb_first_cached(&ssk->acceptq);
 
 	lockdep_assert_held(&ssk->lock);
-	list_del(&conn->accept_node);
-	list_for_each_entry_reverse(before, &ssk->acceptq, accept_node)
-		if ((s32)(before->id - conn->id) < 0)
-			break;
-	list_add(&conn->accept_node, &before->accept_node);
+	if (!first)
+		return NULL;
+	rb_erase_cached(first, &ssk->acceptq);
+	WRITE_ONCE(ssk->acceptable, ssk->acceptable - 1);
+	return rb_entry(first, struct sdp_conn, acceptq_node);
 }
 
 /* Established: accept() may have it, whatever becomes of it. */
@@ -75,9 +94,16 @@ static void sdp_child_ready(struct sdp_conn *conn, struct sdp_sk *ssk)
 		ssk->qlen++;
 	}
 	sdp_child_enqueue(ssk, conn);
-	ssk->acceptable++;
 	if (ssk->sk && !ssk->closed)
 		ssk->sk->sk_data_ready(ssk->sk);
+}
+
+/* Answered: it is its turn to speak. */
+static void sdp_child_answered(struct sdp_conn *conn, struct sdp_sk *ssk)
+{
+	lockdep_assert_held(&ssk->lock);
+	if (!list_empty(&conn->accept_node) && !conn->aside)
+		list_move_tail(&conn->accept_node, &ssk->silent);
 }
 
 static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
@@ -87,6 +113,9 @@ static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
 	spin_lock_bh(&ssk->lock);
 	if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
 		sdp_child_ready(conn, ssk);
+	else if (sdp_conn_state(conn) == SDP_SYN_RECV &&
+		 READ_ONCE(conn->silent_at))
+		sdp_child_answered(conn, ssk);
 	spin_unlock_bh(&ssk->lock);
 }
 
@@ -179,35 +208,47 @@ static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn,
 	sdp_conn_put(conn);
 }
 
-static struct sdp_conn *sdp_listen_silent(const struct sdp_sk *ssk)
+/* So many are looked at for one request; the next one goes on. */
+enum { SDP_LISTEN_LOOK = 16 };
+
+/* The first of those on a list who is silent still.  Who was heard of, or is about to
+ * leave, is none any more: he waits with those in setup.
+ */
+static struct sdp_conn *sdp_listen_first_silent(struct sdp_sk *ssk,
+						struct list_head *list)
 {
 	struct sdp_conn *conn;
-	unsigned long at;
+	int n;
 
 	lockdep_assert_held(&ssk->lock);
-	list_for_each_entry(conn, &ssk->setup, accept_node) {
-		at = READ_ONCE(conn->silent_at);
-		if (!at || conn->aside || sdp_conn_state(conn) != SDP_SYN_RECV)
-			continue;
-		/* Who is behind it came later, and has about as long. */
-		return time_after(jiffies, at) ? conn : NULL;
+	for (n = 0; n < SDP_LISTEN_LOOK; n++) {
+		conn = list_first_entry_or_null(list, struct sdp_conn,
+						accept_node);
+		if (!conn || (READ_ONCE(conn->silent_at) &&
+			      sdp_conn_state(conn) == SDP_SYN_RECV))
+			return conn;
+		list_move_tail(&conn->accept_node, &ssk->setup);
 	}
 	return NULL;
+}
+
+static struct sdp_conn *sdp_listen_silent(struct sdp_sk *ssk)
+{
+	struct sdp_conn *conn = sdp_listen_first_silent(ssk, &ssk->silent);
+	unsigned long at = conn ? READ_ONCE(conn->silent_at) : 0;
+
+	/* Who is behind it was answered later, and has about as long. */
+	return at && time_after(jiffies, at) ? conn : NULL;
 }
 
 /* The oldest of whom nothing was heard since, off the list; or NULL. */
 static struct sdp_conn *sdp_listen_give_up(struct sdp_sk *ssk)
 {
-	struct sdp_conn *conn;
+	struct sdp_conn *conn = sdp_listen_first_silent(ssk, &ssk->asides);
 
-	lockdep_assert_held(&ssk->lock);
-	list_for_each_entry(conn, &ssk->setup, accept_node) {
-		if (!conn->aside || !READ_ONCE(conn->silent_at))
-			continue;
+	if (conn)
 		sdp_child_gives_place(ssk, conn);
-		return conn;
-	}
-	return NULL;
+	return conn;
 }
 
 /* @given_up: the caller's to drop; or NULL. */
@@ -237,6 +278,7 @@ static bool sdp_listen_take_place(struct sdp_sk *ssk,
 	room = ssk->aside <= max;
 	if (room) {
 		silent->aside = true;
+		list_move_tail(&silent->accept_node, &ssk->asides);
 		WRITE_ONCE(ssk->aside, ssk->aside + 1);
 	}
 out:
@@ -306,19 +348,26 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	return conn;
 }
 
-/* Take a child off either list; its two references are the caller's. */
+/* The first who is not established; or NULL. */
+static struct sdp_conn *sdp_listen_first_setup(struct sdp_sk *ssk)
+{
+	struct list_head *list = &ssk->setup;
+
+	lockdep_assert_held(&ssk->lock);
+	if (list_empty(list))
+		list = list_empty(&ssk->silent) ? &ssk->asides : &ssk->silent;
+	return list_first_entry_or_null(list, struct sdp_conn, accept_node);
+}
+
+/* Take a child off its list; its two references are the caller's. */
 static struct sdp_conn *sdp_listen_pop(struct sdp_sk *ssk, bool setup_too)
 {
 	struct sdp_conn *conn;
 
 	spin_lock_bh(&ssk->lock);
-	conn = list_first_entry_or_null(&ssk->acceptq, struct sdp_conn,
-					accept_node);
-	if (conn)
-		WRITE_ONCE(ssk->acceptable, ssk->acceptable - 1);
-	else if (setup_too)
-		conn = list_first_entry_or_null(&ssk->setup, struct sdp_conn,
-						accept_node);
+	conn = sdp_child_dequeue(ssk);
+	if (!conn && setup_too)
+		conn = sdp_listen_first_setup(ssk);
 	if (conn)
 		sdp_child_gives_place(ssk, conn);
 	spin_unlock_bh(&ssk->lock);
@@ -333,8 +382,7 @@ static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
 	spin_lock_bh(&ssk->lock);
 	open = sdp_listen_is_open(ssk);
 	if (open) {
-		list_add(&conn->accept_node, &ssk->acceptq);
-		WRITE_ONCE(ssk->acceptable, ssk->acceptable + 1);
+		sdp_child_enqueue(ssk, conn);
 		ssk->qlen++;
 		ssk->sk->sk_data_ready(ssk->sk);
 	}
@@ -371,8 +419,10 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 		sdp_ulp_xport->unlisten(ssk->port);
 		WRITE_ONCE(ssk->port, 0);
 	}
-	while ((conn = sdp_listen_pop(ssk, true)))
+	while ((conn = sdp_listen_pop(ssk, true))) {
 		sdp_listen_drop(ssk, conn, "never accepted");
+		cond_resched();
+	}
 }
 
 /*

@@ -103,7 +103,9 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	spin_lock_init(&ssk->lock);
 	mutex_init(&ssk->listening);
 	INIT_LIST_HEAD(&ssk->setup);
-	INIT_LIST_HEAD(&ssk->acceptq);
+	INIT_LIST_HEAD(&ssk->silent);
+	INIT_LIST_HEAD(&ssk->asides);
+	ssk->acceptq = RB_ROOT_CACHED;
 	ssk->sk = sk;
 	rcu_assign_pointer(*(struct sdp_sk __rcu **)&inet_csk(sk)->icsk_ulp_data,
 			   ssk);

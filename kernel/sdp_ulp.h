@@ -54,10 +54,12 @@ struct sdp_sk {
 	bool closed;		/* no more wake-ups, no more children */
 	bool reported;		/* sk_err was set from the connection */
 	/* Of a listener. */
-	struct list_head setup;	/* children not yet established */
-	struct list_head acceptq;
-	unsigned int qlen;	/* both: places of the backlog taken */
-	unsigned int aside;	/* of setup: children without a place any more */
+	struct list_head setup;	/* children not yet established, but for */
+	struct list_head silent; /* those who were answered, in that order, and */
+	struct list_head asides; /* those of them without a place any more */
+	struct rb_root_cached acceptq; /* in the order of their requests */
+	unsigned int qlen;	/* all: places of the backlog taken */
+	unsigned int aside;	/* children without a place, of asides or setup */
 	unsigned int acceptable; /* length of acceptq */
 	struct mutex listening;	/* port and place change; over the socket lock */
 	u16 port;		/* that the transport listens on; 0: none */
