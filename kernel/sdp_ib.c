@@ -496,4 +496,5 @@ void sdp_ib_exit(void)
 	 */
 	sdp_conn_wait_all();
 	destroy_workqueue(sdp_ib_wq);
+	sdp_ib_ports_exit();
 }

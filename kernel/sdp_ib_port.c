@@ -151,3 +151,9 @@ void __init sdp_ib_ports_init(ib_cm_handler event)
 {
 	sdp_ib_port_event = event;
 }
+
+void sdp_ib_ports_exit(void)
+{
+	/* An array that got one node of two keeps it, with nothing in it. */
+	xa_destroy(&sdp_ib_ports);
+}

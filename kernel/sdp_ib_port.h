@@ -40,4 +40,11 @@ void sdp_ib_ports_remove(struct sdp_dev *dev);
  */
 void sdp_ib_ports_init(ib_cm_handler event);
 
+/**
+ * sdp_ib_ports_exit() - undo it
+ *
+ * Context: process, when nobody listens any more.
+ */
+void sdp_ib_ports_exit(void);
+
 #endif

@@ -133,13 +133,23 @@ static int __net_init sdp_net_enter(struct net *net)
 	return 0;
 }
 
+/* Not xa_empty(): an array that got one node of two keeps it, with nothing in it. */
+static bool sdp_net_has_none(struct xarray *places)
+{
+	unsigned long at = 0;
+
+	return !xa_find(places, &at, ULONG_MAX, XA_PRESENT);
+}
+
 static void __net_exit sdp_net_leave(struct net *net)
 {
 	struct sdp_net *sn = sdp_net(net);
 
 	remove_proc_entry("sdpstat", net->proc_net);
-	WARN_ON_ONCE(!xa_empty(&sn->all_conns));
-	WARN_ON_ONCE(!xa_empty(&sn->all_listeners));
+	WARN_ON_ONCE(!sdp_net_has_none(&sn->all_conns));
+	WARN_ON_ONCE(!sdp_net_has_none(&sn->all_listeners));
+	xa_destroy(&sn->all_conns);
+	xa_destroy(&sn->all_listeners);
 	xa_destroy(&sn->users);
 	free_percpu(sn->counters);
 }

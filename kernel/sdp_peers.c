@@ -408,6 +408,7 @@ static void __net_exit sdp_peers_leave(struct net *net)
 
 	remove_proc_entry("sdp_peers", net->proc_net);
 	sdp_peers_empty(sdp_net(net));
+	xa_destroy(&peers->all);
 	rhashtable_destroy(&peers->table);
 }
 
