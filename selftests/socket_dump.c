@@ -273,3 +273,4 @@ TEST_LIMIT(dump_work_is_linear, BIT(DOOR3_V4), 240)
 	       few / 1000000, 4 * N, many / 1000000);
 	CHECK(many < 2 * few);
 }
+BY_CLOCK(dump_work_is_linear);

@@ -87,6 +87,7 @@ TEST_ON(poll_learned, ON_SDP)
 		EQ(tries, counter("poll_hit") + counter("poll_miss"));
 	}
 }
+BY_CLOCK(poll_learned);
 
 /*
  * Who waits for long polls less and less, and not at all then: though it has paid.
@@ -151,6 +152,7 @@ TEST(poll_asked_of_listener)
 	else
 		ping_pong(&back, 200);
 }
+BY_CLOCK(poll_asked_of_listener);
 
 /* SO_BUSY_POLL is kept, and each wait polls, whatever has been learned. */
 TEST(poll_asked)
@@ -176,3 +178,4 @@ TEST(poll_asked)
 	if (on_sdp())
 		EQ(misses, counter("poll_miss"));
 }
+BY_CLOCK(poll_asked);

@@ -261,6 +261,7 @@ TEST(urgent_not_held_back)
 	urgent_not_held(0, MSG_MORE);
 	urgent_not_held(1, MSG_MORE);
 }
+BY_CLOCK(urgent_not_held_back);
 
 /* The newer replaces the older, which is in the stream again. */
 TEST(urgent_replaced)
