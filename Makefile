@@ -2,8 +2,8 @@
 # For people.  Kbuild speaks to the kernel; this file to you.
 #
 #   make demo           two guests, an unmodified iperf3 between them over SDP
-#   make check          all tests that fit half an hour
-#   make check-all      those and the long ones
+#   make check          the tests that a person runs before each commit
+#   make check-all      all of them, part by part: see scripts/check list
 #   make check-model    the protocol's model: every order in which messages can cross
 #   make fuzz SECONDS=n   libFuzzer over what reads hostile bytes (default 60)
 #   make bench          what it costs beside TCP, rsockets and raw verbs: docs/results.md

@@ -13,7 +13,7 @@
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
 # suite moves in each direction; SDP_VARIANTS: patterns of those of the socket suite
-# (tcp-v4, door1-v4, ...; default: all); SDP_CASES: patterns of its cases; SDP_CLOCK: "no"
+# (tcp-v4, door1-v4, ...; default: all); SDP_CASES: patterns of its cases; SDP_BY_CLOCK: "no"
 # leaves out what goes by the clock, which a busy machine disturbs; SDP_PROGRAMS: those of selftests/programs/ that
 # the programs suite runs (default: all); SDP_SEED: of the mutated messages (default: 1, and
 # the date for "full").

@@ -380,7 +380,7 @@ static bool selected(const char *const *patterns, unsigned int nr,
 
 static bool left_out(const struct ktap_test *t)
 {
-	const char *clock = getenv("SDP_CLOCK");
+	const char *clock = getenv("SDP_BY_CLOCK");
 
 	return t->by_clock && clock && !strcmp(clock, "no");
 }
@@ -390,7 +390,7 @@ static void usage(const char *program)
 	printf("Usage: %s [-l] [-t PATTERN]... [-v PATTERN]...\n"
 	       "Run the cases, or those whose name (-t) or variant (-v) matches.\n"
 	       "  -l  list them\n"
-	       "SDP_TIME_FACTOR in the environment multiplies time limits; SDP_CLOCK=no\n"
+	       "SDP_TIME_FACTOR in the environment multiplies time limits; SDP_BY_CLOCK=no\n"
 	       "leaves out what goes by the clock.\n",
 	       program);
 }

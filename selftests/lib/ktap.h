@@ -16,7 +16,7 @@
  * last check reached and what the kernel says of every thread are printed.
  * Whatever processes a case leaves behind are killed.
  *
- * SDP_TIME_FACTOR multiplies every time limit, for slow machines.  SDP_CLOCK=no
+ * SDP_TIME_FACTOR multiplies every time limit, for slow machines.  SDP_BY_CLOCK=no
  * leaves out the cases that BY_CLOCK() is said of.
  */
 #ifndef _KTAP_H
@@ -68,7 +68,7 @@ static void case_name(void)
 /*
  * Behind a case: its verdict goes by the clock (something must take so long, or not
  * longer).  A guest that stands still, on a machine that others use, may make it fail,
- * so it is left out where SDP_CLOCK is "no".
+ * so it is left out where SDP_BY_CLOCK is "no".
  */
 #define BY_CLOCK(case_name)						\
 static __attribute__((constructor)) void ktap_clock_##case_name(void)	\

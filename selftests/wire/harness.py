@@ -41,10 +41,10 @@ CASES = []
 
 def case(*args, ipv=(4,), clock=False, **counters):
     """A case, once per address family, and per argument list if there are.  One that goes
-    by the clock (something must take so long, or not longer) is left out where SDP_CLOCK is
+    by the clock (something must take so long, or not longer) is left out where SDP_BY_CLOCK is
     "no": others may use the machine."""
     def add(function):
-        if clock and os.environ.get('SDP_CLOCK') == 'no':
+        if clock and os.environ.get('SDP_BY_CLOCK') == 'no':
             return function
         name = function.__name__
         for v in ipv:
