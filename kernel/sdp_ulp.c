@@ -291,10 +291,14 @@ bool sdp_ulp_lock_or_later(struct sdp_sk *ssk)
 	free = !sk->sk_lock.owned;
 	if (free)
 		sk->sk_lock.owned = 1;
-	else if (list_empty(&ssk->owned.entry))
-		add_wait_queue(&sk->sk_lock.wq, &ssk->owned);
-	else	/* of an event before this one */
+	else if (READ_ONCE(ssk->mode) == SDP_SK_DETACHED ||
+		 !list_empty(&ssk->owned.entry))
+		/* TCP's by now, whose calls are not ours to wait for; or it waits
+		 * for an event before this one.
+		 */
 		sdp_ulp_drop_decide(ssk, sk);
+	else
+		add_wait_queue(&sk->sk_lock.wq, &ssk->owned);
 	spin_unlock_bh(&sk->sk_lock.slock);
 	if (free)
 		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
