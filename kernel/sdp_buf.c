@@ -59,10 +59,12 @@ static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 	conn->rx.mem += sign * (int)buf->size;
 }
 
-struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
-			      gfp_t gfp)
+/* @unread: it is for bytes that have come, and no device need know it. */
+static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool fetch,
+				    bool unread, gfp_t gfp)
 {
 	struct sdp_buf *buf;
+	int err;
 
 	buf = kmem_cache_zalloc(sdp_buf_cache, gfp | __GFP_NOWARN);
 	if (!buf)
@@ -81,7 +83,8 @@ struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
 	list_add_tail(&buf->all, &conn->rx.all);
 	sdp_buf_account(conn, buf, 1);
 	spin_unlock_bh(&conn->rx.lock);
-	if (conn->xp->map(conn, buf)) {
+	err = conn->xp->map(conn, buf);
+	if (err && !(unread && err == -ENODEV)) {
 		sdp_buf_free(conn, buf);
 		goto fail;
 	}
@@ -92,6 +95,12 @@ fail_buf:
 fail:
 	sdp_count(conn->sn, SDP_CNT_NO_BUFFER, 1);
 	return NULL;
+}
+
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
+			      gfp_t gfp)
+{
+	return sdp_buf_make(conn, size, fetch, false, gfp);
 }
 
 void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
@@ -150,7 +159,8 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 	spin_unlock_bh(&conn->rx.lock);
 	if (!size)
 		return false;
-	buf = sdp_buf_alloc(conn, size, fetched, gfp);
+	/* Of a connection that is over it is read, and never posted again. */
+	buf = sdp_buf_make(conn, size, fetched, true, gfp);
 	if (!buf)
 		return false;
 	/* The reader may have taken it over meanwhile. */

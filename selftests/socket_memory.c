@@ -816,11 +816,13 @@ TEST(memory_cgroup)
 }
 
 /* What has come before he accepts is his when he has, though he reads nothing. */
-TEST(memory_cgroup_before_accept)
+static void charged_at_accept(bool reset)
 {
 	enum { CONNS = 32, EACH = 48 * 1024 };
 	int go[2], ready[2], c, l, i;
+	unsigned long long resets = counter("resets");
 	long long before;
+	struct linger off = { .l_onoff = 1 };
 	char byte = 0;
 	union addr a;
 	pid_t pid;
@@ -845,7 +847,13 @@ TEST(memory_cgroup_before_accept)
 		c = sock();
 		OK(connect_to(c, &a));
 		CHECK(fill(c, 1) > EACH);
+		if (reset) {
+			OK(setsockopt(c, SOL_SOCKET, SO_LINGER, &off, sizeof(off)));
+			close(c);
+		}
 	}
+	if (reset)
+		EVENTUALLY(true, counter("resets") >= resets + CONNS);
 	before = charged();
 	CHECK(before >= 0);
 	EQ(1, write(go[1], &byte, 1));
@@ -855,6 +863,17 @@ TEST(memory_cgroup_before_accept)
 	EQ(pid, waitpid(pid, NULL, 0));
 	close(l);
 	group_remove();
+}
+
+TEST(memory_cgroup_before_accept)
+{
+	charged_at_accept(false);
+}
+
+/* There is no queue pair any more, and what has come is his all the same. */
+TEST_ON(memory_cgroup_reset_before_accept, ON_SDP)
+{
+	charged_at_accept(true);
 }
 
 enum { SENDERS = 32, URGENT = 500 };
