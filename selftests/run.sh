@@ -14,7 +14,8 @@
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
 # suite moves in each direction; SDP_VARIANTS: patterns of those of the socket suite
 # (tcp-v4, door1-v4, ...; default: all); SDP_CASES: patterns of its cases; SDP_BY_CLOCK: "no"
-# leaves out what goes by the clock, which a busy machine disturbs; SDP_PROGRAMS: those of selftests/programs/ that
+# leaves out what goes by the clock, which a busy machine disturbs; SDP_PART: "1/2" is every
+# second case of the wire suite, "2/2" the others; SDP_PROGRAMS: those of selftests/programs/ that
 # the programs suite runs (default: all); SDP_SEED: of the mutated messages (default: 1, and
 # the date for "full").
 
