@@ -13,7 +13,7 @@
 # SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
 # SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
 # suite moves in each direction; SDP_VARIANTS: patterns of those of the socket suite
-# (tcp-v4, door1-v4, ...; default: all); SDP_CASES: patterns of its cases; SDP_BY_CLOCK: "no"
+# (tcp-v4, door1-v4, ...; default: all), SDP_MODULE_VARIANTS of the module suite; SDP_CASES: patterns of its cases; SDP_BY_CLOCK: "no"
 # leaves out what goes by the clock, which a busy machine disturbs; SDP_PART: "1/2" is every
 # second case of the wire suite, "2/2" the others; SDP_PROGRAMS: those of selftests/programs/ that
 # the programs suite runs (default: all); SDP_SEED: of the mutated messages (default: 1, and
@@ -64,6 +64,10 @@ done
 for v in ${SDP_CASES:-}; do
 	variants+=" -t $v"
 done
+module_variants=
+for v in ${SDP_MODULE_VARIANTS:-}; do
+	module_variants+=" -v $v"
+done
 bin=${SDP_SELFTESTS:-../build/selftests}
 passed=0 failed=0
 out=$(mktemp)
@@ -106,7 +110,7 @@ suite() { # NAME COMMAND...
 	passed=$((passed + p)) failed=$((failed + f))
 }
 
-# shellcheck disable=SC2086 # stream_args, variants, mutations
+# shellcheck disable=SC2086 # stream_args, variants, module_variants, mutations
 for s in $suites; do
 	case $s in
 	socket)		suite socket "$bin/sdp_socket" $variants ;;
@@ -120,7 +124,7 @@ for s in $suites; do
 	capture)	suite capture ./capture.sh ;;
 	wire)		suite wire ./wire.sh ;;
 	mutate)		suite mutate ./mutate.sh $mutations ;;
-	module)		suite module "$bin/sdp_module" ;;
+	module)		suite module "$bin/sdp_module" $module_variants ;;
 	fault)		suite fault ./fault.sh ;;
 	*)		echo "not ok - no suite $s"; failed=$((failed + 1)) ;;
 	esac
