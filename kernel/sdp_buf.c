@@ -26,6 +26,11 @@ static struct kmem_cache *sdp_loan_cache;
 /* Headers start here: a cache line is not shared with the message before. */
 enum { SDP_MSG_ALIGN = 64 };
 
+gfp_t sdp_buf_gfp(gfp_t gfp)
+{
+	return current->flags & PF_KTHREAD ? gfp & ~__GFP_DIRECT_RECLAIM : gfp;
+}
+
 /* A worker allocates for the process whose socket it is. */
 static struct page *sdp_buf_page(struct sdp_conn *conn, unsigned int order,
 				 gfp_t gfp)
@@ -33,8 +38,10 @@ static struct page *sdp_buf_page(struct sdp_conn *conn, unsigned int order,
 	struct mem_cgroup *payer = READ_ONCE(conn->payer), *was = NULL;
 	struct page *page;
 
-	if (payer)
+	if (payer) {
 		was = set_active_memcg(payer);
+		gfp = sdp_buf_gfp(gfp);
+	}
 	page = alloc_pages(gfp | __GFP_NOWARN | __GFP_COMP | __GFP_ACCOUNT,
 			   order);
 	if (payer)

@@ -115,6 +115,19 @@ struct sdp_loan {
 };
 
 /**
+ * sdp_buf_gfp() - how memory is had that is charged to a socket's memory cgroup
+ * @gfp: how the caller would have it, if it were his own
+ *
+ * A worker is everybody's.  It neither reclaims what is that cgroup's, nor waits
+ * as long as memory.high has one wait who is above it, which is up to 2 s: as with
+ * TCP, whose softirqs cannot.  A process does both, for itself.
+ *
+ * Context: any.
+ * Return: @gfp, in a worker without direct reclaim.
+ */
+gfp_t sdp_buf_gfp(gfp_t gfp);
+
+/**
  * sdp_buf_alloc() - make a receive buffer and map it
  * @conn: the connection
  * @size: bytes, whole pages

@@ -176,7 +176,9 @@ static struct sdp_loan *sdp_lease_refused(struct sdp_conn *conn)
 	return found;
 }
 
-/* On the account of who lent it, as what he copies himself; or on none. */
+/* On the account of who lent it, be it above his limit, as what he copies himself; or
+ * on none.
+ */
 static struct sdp_msg *sdp_lease_msg(struct sdp_conn *conn,
 				     struct page_frag *frag, u32 *room)
 {
@@ -184,7 +186,8 @@ static struct sdp_msg *sdp_lease_msg(struct sdp_conn *conn,
 	struct sdp_msg *msg;
 	u32 want = *room;
 
-	msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, want, GFP_KERNEL, room);
+	msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, want,
+			    sdp_buf_gfp(GFP_KERNEL | __GFP_HIGH), room);
 	set_active_memcg(old);
 	return msg ?: sdp_msg_alloc(conn, frag, SDP_MID_DATA, want, GFP_KERNEL,
 				    room);

@@ -765,16 +765,28 @@ static void group_remove(void)
 	OK(rmdir(root));
 }
 
-/*
- * Somebody in a memory cgroup does not read.  What arrives for him, by whatever
- * worker, is his; as with TCP.
- */
-TEST(memory_cgroup)
+/* When he is told to, and says so; and reads nothing. */
+static void accept_and_sleep(int l, int n, int go, int ready)
+{
+	char byte;
+
+	if (read(go, &byte, 1) != 1)
+		_exit(1);
+	while (n--)
+		if (accept(l, NULL, NULL) < 0)
+			_exit(1);
+	if (write(ready, &byte, 1) == 1)
+		pause();
+	_exit(0);
+}
+
+/* Somebody in a memory cgroup does not read; @high: who has no more. */
+static void charge_reader(const char *high)
 {
 	enum { CONNS = 32 };
 	char byte = 0;
 	int go[2], ready[2], l, c[CONNS], i;
-	long long before, sent = 0;
+	long long before, told, sent = 0;
 	union addr a;
 	pid_t pid;
 
@@ -783,16 +795,8 @@ TEST(memory_cgroup)
 	OK(pipe(ready));
 	l = listener(&a, CONNS);
 	pid = OK(fork());
-	if (!pid) {
-		if (read(go[0], &byte, 1) != 1)
-			_exit(1);
-		for (i = 0; i < CONNS; i++)
-			if (accept(l, NULL, NULL) < 0)
-				_exit(1);
-		if (write(ready[1], &byte, 1) == 1)
-			pause();
-		_exit(0);
-	}
+	if (!pid)
+		accept_and_sleep(l, CONNS, go[0], ready[1]);
 	group_enter(pid);
 	EQ(1, write(go[1], &byte, 1));
 	for (i = 0; i < CONNS; i++) {
@@ -802,17 +806,37 @@ TEST(memory_cgroup)
 	EQ(1, read(ready[0], &byte, 1));
 	before = charged();
 	CHECK(before >= 0);
+	if (high)
+		put(group, "memory.high", high);
+	told = charged_to("memory.events", "high ");
 	for (i = 0; i < CONNS; i++)
 		sent += fill(c[i], 1);
 	/* A part is still the sender's; processors keep some to themselves. */
 	EVENTUALLY(true, charged() >= before + CONNS * 64 * 1024);
 	CHECK(sent >= charged() - before);
+	if (high)
+		EQ(told, charged_to("memory.events", "high "));
 	OK(kill(pid, SIGKILL));
 	EQ(pid, waitpid(pid, NULL, 0));
 	for (i = 0; i < CONNS; i++)
 		close(c[i]);
 	close(l);
 	group_remove();
+}
+
+/* What arrives for him, by whatever worker, is his; as with TCP. */
+TEST(memory_cgroup)
+{
+	charge_reader(NULL);
+}
+
+/*
+ * He is above memory.high, which has tasks reclaim and wait: nobody does that in his
+ * place who works for others, too.  (TCP leaves it to a work of the cgroup's.)
+ */
+TEST_ON(memory_cgroup_high, ON_SDP)
+{
+	charge_reader("256K");
 }
 
 /* What has come before he accepts is his when he has, though he reads nothing. */
@@ -832,16 +856,8 @@ static void charged_at_accept(bool reset)
 	OK(pipe(ready));
 	l = listener(&a, CONNS);
 	pid = OK(fork());
-	if (!pid) {
-		if (read(go[0], &byte, 1) != 1)
-			_exit(1);
-		for (i = 0; i < CONNS; i++)
-			if (accept(l, NULL, NULL) < 0)
-				_exit(1);
-		if (write(ready[1], &byte, 1) == 1)
-			pause();
-		_exit(0);
-	}
+	if (!pid)
+		accept_and_sleep(l, CONNS, go[0], ready[1]);
 	group_enter(pid);
 	for (i = 0; i < CONNS; i++) {
 		c = sock();
