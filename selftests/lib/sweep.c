@@ -164,12 +164,18 @@ static void restore(int fd, int level, int option, struct answer had)
 	set_option(fd, level, option, had.ret == sizeof(int) ? had.value : 0, LARGE);
 }
 
+/* Of the whole connection, in ms: one would be over before the next call, on a busy machine. */
+static bool is_time(int level, int option)
+{
+	return level == SOL_TCP && option == TCP_USER_TIMEOUT;
+}
+
 static void try_set(struct sweeping *s, int level, int option)
 {
 	static const int lens[] = { sizeof(int), 1, 16 };
 	struct answer is, tcp, had, tcp_had;
 	unsigned int i;
-	int value;
+	int n, value;
 
 	/* Names: of these the kernel asks user space. */
 	if (level == SOL_TCP && (option == TCP_ULP || option == TCP_CONGESTION))
@@ -177,7 +183,8 @@ static void try_set(struct sweeping *s, int level, int option)
 	had = get_option(s->fd, level, option, sizeof(int));
 	tcp_had = get_option(s->like, level, option, sizeof(int));
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
-		for (value = 0; value <= 1; value++) {
+		for (n = 0; n <= 1; n++) {
+			value = n * (is_time(level, option) ? 600000 : 1);
 			is = set_option(s->fd, level, option, value, lens[i]);
 			tcp = set_option(s->like, level, option, value, lens[i]);
 			if (!is.ret)

@@ -77,6 +77,7 @@ def reads_pipelined(t):
     sizes = [1, 70000, 4096, 12345, 262144, 3, 65536, 50000]
     c.qp.stall = True
     for i, size in enumerate(sizes):
+        assert not c.await_credits()
         c.offer(pattern(size, i))
     until('the kernel reads', lambda: c.qp.served)
     c.qp.serve_stalled()

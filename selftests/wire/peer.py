@@ -200,6 +200,15 @@ class Conn:
                 self.recv()
             self.send(sdp.DATA, data[at:at + self.snd_max])
 
+    def await_credits(self, n=2):
+        """Until there are so many; of how many bytes it was said meanwhile that they are read."""
+        told = 0
+        while self.credits() < n:
+            msg = self.recv()
+            assert msg.mid in (sdp.RDMA_RD_COMPL, sdp.CH_RCV_BUF) or not msg.payload, msg
+            told += msg.size if msg.mid == sdp.RDMA_RD_COMPL else 0
+        return told
+
     def drain(self):
         """Take what has arrived, without waiting."""
         with self.port.changed:
