@@ -27,6 +27,7 @@
 #include <net/inet_common.h>
 #include <net/ipv6.h>
 #include <linux/sdp.h>
+#include "sdp_confirm.h"
 #include "sdp_connect.h"
 #include "sdp_link.h"
 #include "sdp_listen.h"
@@ -83,8 +84,12 @@ static int sdp_connect_by_tcp(struct sock *sk, struct socket *sock,
 	return err;
 }
 
+/* @key: of a destination that has refused, and is everybody's; or NULL.  Who waits in
+ * connect() sees for himself what TCP is answered: sdp_connect_confirm().
+ */
 static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
-				  struct sdp_sk *ssk)
+				  struct sdp_sk *ssk,
+				  const struct sdp_peer_key *key)
 {
 	int err;
 
@@ -99,6 +104,8 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 				 ssk->addr_len);
 	if (err)
 		sdp_connect_set_failed(sk, sock, -err);
+	else if (key && !ssk->connecting)
+		sdp_confirm_later(sk, key, GFP_KERNEL);
 	sdp_record_add(sk, ssk->reason, ssk->by_ulp);
 	sdp_ulp_detach(sk, sock, ssk);
 	if (err)
@@ -133,10 +140,16 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 			       struct sdp_sk *ssk, int err, u8 reason)
 {
 	bool tcp = sdp_ulp_may_fall_back(sk, ssk);
+	struct sdp_peer_key key = {};
+	bool refused = false;
 
 	ssk->reason = reason;
-	if (ssk->conn && !sdp_connect_is_special(sk))
-		sdp_connect_learn(ssk->conn, reason);
+	if (ssk->conn && !sdp_connect_is_special(sk)) {
+		refused = reason == SDP_REASON_REFUSED;
+		key = sdp_connect_key(&ssk->conn->remote, ssk->conn->ifindex);
+		if (!refused)
+			sdp_peers_learn(ssk->conn->sn, &key, reason);
+	}
 	/* Not an attempt, if nothing was tried. */
 	if (reason != SDP_REASON_CACHED && reason != SDP_REASON_LEARNING)
 		sdp_count(sdp_net(sock_net(sk)), SDP_CNT_CONNECT_FAIL, 1);
@@ -145,7 +158,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 	if (ssk->conn)
 		sdp_link_cut(ssk, false);
 	if (tcp) {
-		sdp_connect_fall_back(sk, sock, ssk);
+		sdp_connect_fall_back(sk, sock, ssk, refused ? &key : NULL);
 		return;
 	}
 	sdp_link_put_port(sk, ssk);
@@ -452,7 +465,20 @@ enum { SDP_CONNECT_PROBE_MS = 5000 };
 static LIST_HEAD(sdp_connect_probes);
 static DEFINE_SPINLOCK(sdp_connect_probes_lock);
 
-/* A probe has its answer; under conn->up.lock. */
+/* Who asked went by TCP, which tells what a refusal means. */
+static void sdp_connect_probe_over(struct sdp_conn *conn, struct sock *sk,
+				   u8 reason)
+{
+	struct sdp_peer_key key = sdp_connect_key(&conn->remote, conn->ifindex);
+
+	if (reason == SDP_REASON_REFUSED)
+		sdp_confirm_later(sk, &key, GFP_ATOMIC);
+	else
+		sdp_peers_learn(conn->sn, &key, reason);
+	sock_put(sk);
+}
+
+/* A probe has its answer; under conn->up.lock.  @upper: the socket that asked. */
 static void sdp_connect_probed(struct sdp_conn *conn, void *upper)
 {
 	/* Told more than once, of one answer; the reference goes once. */
@@ -461,7 +487,7 @@ static void sdp_connect_probed(struct sdp_conn *conn, void *upper)
 	spin_lock_bh(&sdp_connect_probes_lock);
 	list_del_init(&conn->accept_node);
 	spin_unlock_bh(&sdp_connect_probes_lock);
-	sdp_connect_learn(conn, conn->reason);
+	sdp_connect_probe_over(conn, upper, conn->reason);
 	sdp_conn_put(conn);	/* the transport has another yet */
 }
 
@@ -477,7 +503,7 @@ static const struct sdp_conn_ops sdp_connect_probe_ops = {
 	.error		= sdp_connect_probed,
 };
 
-static void sdp_connect_probe(const struct sock *sk,
+static void sdp_connect_probe(struct sock *sk,
 			      const struct sdp_connect_to *to,
 			      const struct sdp_peer_key *key)
 {
@@ -501,13 +527,15 @@ static void sdp_connect_probe(const struct sock *sk,
 	spin_lock_bh(&sdp_connect_probes_lock);
 	list_add_tail(&conn->accept_node, &sdp_connect_probes);
 	spin_unlock_bh(&sdp_connect_probes_lock);
-	sdp_conn_attach(conn, &sdp_connect_probe_ops, NULL);
+	sock_hold(sk);
+	sdp_conn_attach(conn, &sdp_connect_probe_ops, sk);
 	sdp_count(sn, SDP_CNT_PROBES, 1);
 	if (sdp_ulp_xport->connect(conn)) {
 		spin_lock_bh(&sdp_connect_probes_lock);
 		list_del_init(&conn->accept_node);
 		spin_unlock_bh(&sdp_connect_probes_lock);
-		sdp_peers_learn(sn, key, conn->reason ?: SDP_REASON_LIMIT);
+		sdp_connect_probe_over(conn, sk,
+				       conn->reason ?: SDP_REASON_LIMIT);
 		sdp_conn_put(conn);
 	}
 }
@@ -531,7 +559,7 @@ void sdp_connect_exit(void)
 }
 
 /* Is there a reason not to try? */
-static u8 sdp_connect_known(const struct sock *sk,
+static u8 sdp_connect_known(struct sock *sk,
 			    const struct sdp_connect_to *to)
 {
 	struct sdp_net *sn = sdp_net(sock_net(sk));
@@ -682,6 +710,7 @@ struct sdp_connect_call {
 	long timeo;		/* jiffies that it may sleep yet, */
 	int late;		/* and what is to be said when they are over */
 	bool left;		/* the socket was given to TCP before it connects */
+	bool waited;		/* for the outcome of the attempt over SDP */
 };
 
 /* What connect() does under the socket lock; -ENOIOCTLCMD: TCP is to do it. */
@@ -735,8 +764,12 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	}
 	call->late = err;
 	if (call->timeo) {
-		int waited = sdp_connect_wait(sk, ssk, &call->timeo);
+		int waited;
 
+		call->waited = true;
+		ssk->connecting++;
+		waited = sdp_connect_wait(sk, ssk, &call->timeo);
+		ssk->connecting--;
 		if (waited)	/* the time is over: as if it had not waited */
 			return waited == -EAGAIN ? err : waited;
 	} else if (ssk->mode == SDP_SK_CONNECTING) {
@@ -758,6 +791,27 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	if (ssk->mode == SDP_SK_DETACHED && !call->timeo)
 		return err;
 	return -ENOIOCTLCMD;	/* fallen back: TCP waits */
+}
+
+/* Fallen back after a refusal while the caller waited, who has waited for TCP as well:
+ * the next connect() is to know.
+ */
+static void sdp_connect_confirm(struct sock *sk, const struct sdp_sk *ssk,
+				int err)
+{
+	struct sdp_connect_to to;
+	struct sdp_peer_key key;
+
+	if (READ_ONCE(ssk->mode) != SDP_SK_DETACHED ||
+	    ssk->reason != SDP_REASON_REFUSED || sdp_connect_is_special(sk))
+		return;
+	sdp_connect_set_to(sk, (const struct sockaddr *)&ssk->addr,
+			   ssk->addr_len, &to);
+	key = sdp_connect_key(&to.remote, to.ifindex);
+	if (!err)
+		sdp_confirm_now(sk, &key);
+	else	/* perhaps he was interrupted */
+		sdp_confirm_later(sk, &key, GFP_KERNEL);
 }
 
 int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
@@ -789,6 +843,8 @@ int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 		err = SDP_TCP_CALL(sk, connect, sock, uaddr, addr_len, flags);
 	if (call.left)
 		sdp_connect_left(sk, ssk);
+	if (call.waited)
+		sdp_connect_confirm(sk, ssk, err);
 	if (ssk)	/* AF_UNSPEC ends a listener too */
 		sdp_listen_check(sk, ssk);
 	sdp_ulp_put(ssk);

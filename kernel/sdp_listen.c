@@ -35,6 +35,7 @@
 #include <linux/sdp.h>
 #include "sdp_link.h"
 #include "sdp_listen.h"
+#include "sdp_peers.h"
 #include "sdp_record.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
@@ -490,8 +491,10 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 	if (ssk->port || !port || sdp_listen_is_over(sk, ssk))
 		return 0;
 	err = sdp_listen_open(ssk, sn, port);
-	if (!err)
+	if (!err) {
+		sdp_peers_listening(sn, htons(port));
 		return 0;
+	}
 	trace_sdp_cm(0, "listen", err);
 	/* TCP listens all the same; who asked for SDP is told. */
 	if (sdp_ulp_may_fall_back(sk, ssk))

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include "sdp_conn.h"
+#include "sdp_confirm.h"
 #include "sdp_connect.h"
 #include "sdp_door.h"
 #include "sdp_ib.h"
@@ -41,9 +42,12 @@ static int __init sdp_init(void)
 	err = sdp_peers_init();
 	if (err)
 		goto fail_net;
-	err = sdp_record_init();
+	err = sdp_confirm_init();
 	if (err)
 		goto fail_peers;
+	err = sdp_record_init();
+	if (err)
+		goto fail_confirm;
 	err = sdp_buf_init();
 	if (err)
 		goto fail_record;
@@ -92,6 +96,8 @@ fail_buf:
 	sdp_buf_exit();
 fail_record:
 	sdp_record_exit();
+fail_confirm:
+	sdp_confirm_exit();
 fail_peers:
 	sdp_peers_exit();
 fail_net:
@@ -115,6 +121,7 @@ static void __exit sdp_exit(void)
 	sdp_conn_exit();
 	sdp_buf_exit();
 	sdp_record_exit();
+	sdp_confirm_exit();
 	sdp_peers_exit();
 	sdp_net_exit();
 	sdp_mem_exit();

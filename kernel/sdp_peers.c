@@ -32,9 +32,12 @@ struct sdp_peer {
 	unsigned long since;		/* jiffies */
 	unsigned int ms;		/* that it holds, from then on; LACKS */
 	int generation;
+	unsigned int listens;		/* sdp_peers.listens, when written */
 	u8 known;			/* enum sdp_peer_known */
 	u8 reason;			/* enum sdp_reason */
 };
+
+enum { SDP_PEERS_PORTS = 256 };	/* that listen() is counted apart for */
 
 struct sdp_peers {
 	struct rhashtable table;
@@ -42,6 +45,7 @@ struct sdp_peers {
 	struct list_head list;		/* the oldest first */
 	struct xarray all;		/* for /proc; from 1 */
 	unsigned int count;
+	unsigned int listens[SDP_PEERS_PORTS];	/* listen() calls, by port */
 };
 
 static const struct rhashtable_params sdp_peers_params = {
@@ -64,6 +68,16 @@ enum { SDP_PEERS_ONCE = 64, SDP_PEERS_AGAIN = 4 };
 
 enum { SDP_PEERS_PIECE = 64 };	/* removed without a pause, at most */
 
+static struct sdp_peers *sdp_peers_of(const struct sdp_net *sn)
+{
+	return net_generic(sn->net, sdp_peers_id);
+}
+
+static unsigned int *sdp_peers_listens(struct sdp_peers *peers, __be16 port)
+{
+	return &peers->listens[ntohs(port) % SDP_PEERS_PORTS];
+}
+
 /* Is it still true? */
 static bool sdp_peers_fresh(const struct sdp_net *sn,
 			    const struct sdp_peer *peer)
@@ -76,15 +90,15 @@ static bool sdp_peers_fresh(const struct sdp_net *sn,
 		return false;
 	if (known == SDP_PEER_TAKES)
 		return true;
+	/* Perhaps it was a port of this host. */
+	if (READ_ONCE(peer->reason) == SDP_REASON_REFUSED &&
+	    READ_ONCE(peer->listens) !=
+	    READ_ONCE(*sdp_peers_listens(sdp_peers_of(sn), peer->key.port)))
+		return false;
 	if (known == SDP_PEER_ASKED)
 		ms = SDP_PEERS_PROBE_MS;
 	return ms && time_before(jiffies, READ_ONCE(peer->since) +
 					  msecs_to_jiffies(ms));
-}
-
-static struct sdp_peers *sdp_peers_of(const struct sdp_net *sn)
-{
-	return net_generic(sn->net, sdp_peers_id);
 }
 
 enum sdp_peer_known sdp_peers_ask(struct sdp_net *sn,
@@ -197,6 +211,7 @@ static void sdp_peers_write(struct sdp_net *sn, struct sdp_peers *peers,
 	WRITE_ONCE(peer->reason, reason);
 	WRITE_ONCE(peer->ms, ms);
 	WRITE_ONCE(peer->since, jiffies);
+	WRITE_ONCE(peer->listens, *sdp_peers_listens(peers, key->port));
 	WRITE_ONCE(peer->generation, atomic_read(&sdp_peers_generation));
 }
 
@@ -299,6 +314,16 @@ void sdp_peers_learn(struct sdp_net *sn, const struct sdp_peer_key *key,
 void sdp_peers_forget(void)
 {
 	atomic_inc(&sdp_peers_generation);
+}
+
+void sdp_peers_listening(struct sdp_net *sn, __be16 port)
+{
+	struct sdp_peers *peers = sdp_peers_of(sn);
+	unsigned int *listens = sdp_peers_listens(peers, port);
+
+	spin_lock_bh(&peers->lock);
+	WRITE_ONCE(*listens, *listens + 1);
+	spin_unlock_bh(&peers->lock);
 }
 
 void sdp_peers_empty(struct sdp_net *sn)

@@ -5,7 +5,9 @@
  * An attempt that fails costs its caller up to net.sdp.connect_timeout before
  * TCP may begin, so the answer is kept: for net.sdp.cache_timeout where it was
  * no.  What says something about a host (it did not answer, no RDMA device
- * leads there) is kept for all its ports; a refusal for the one that refused.
+ * leads there) is kept for all its ports; a refusal for the one that refused,
+ * if it did not refuse TCP as well (sdp_confirm.c), and until somebody listens on
+ * such a port here.
  * A host that does not answer in time, is not found, or has no room, is asked
  * again sooner, at first.
  *
@@ -77,6 +79,18 @@ void sdp_peers_learn(struct sdp_net *sn, const struct sdp_peer_key *key,
  * Context: any but hard interrupt.
  */
 void sdp_peers_forget(void);
+
+/**
+ * sdp_peers_listening() - a port of this namespace takes SDP from now on
+ * @sn: namespace
+ * @port: its number
+ *
+ * Forgets that ports of this number have refused, also those of other hosts: which
+ * addresses are this host's is not looked at.
+ *
+ * Context: process or softirq.
+ */
+void sdp_peers_listening(struct sdp_net *sn, __be16 port);
 
 /**
  * sdp_peers_empty() - forget all destinations of a namespace

@@ -48,6 +48,7 @@ struct sdp_sk {
 					 * programs left it
 					 */
 	int addr_len;
+	unsigned int connecting; /* calls of connect() that wait; socket lock */
 
 	spinlock_t lock;	/* softirq-safe; under conn->up.lock */
 	struct sock *sk;	/* whom to wake; NULL when it is gone */

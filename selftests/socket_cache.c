@@ -190,30 +190,105 @@ TEST_ON(cache_full, ON_DOOR3)
 	counted(&was, 4, 2, 0, 4);
 }
 
-/* An answer is not for ever. */
-TEST_ON(cache_expires, ON_DOOR3)
+/* A listener over SDP at the address of one that is closed. */
+static int listen_again(const union addr *a)
 {
+	int l = sock();
+
+	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(l, a));
+	OK(listen(l, 8));
+	return l;
+}
+
+/* Nobody listens, by TCP neither: whoever comes a second later is asked again. */
+TEST_ON(cache_no_server, ON_DOOR3)
+{
+	struct counts was;
+	union addr a;
+	int c, i;
+
+	remember();
+	was = counts();
+	close(tcp_listener(&a));
+	for (i = 0; i < 2; i++)
+		FAILS(ECONNREFUSED, connect_to(sock(), &a));
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	await(c, POLLOUT);
+	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
+	counted(&was, 3, 0, 0, 3);
+	CHECK(!peer_known(&a, addr_port(&a)));
+	/* Nor when somebody has had the time to look at it. */
+	usleep(ktap_ms(100) * 1000);
+	CHECK(!peer_known(&a, addr_port(&a)));
+	CHECK(by_sdp(listen_again(&a), &a));
+}
+
+/* Who does not wait for TCP learns from it all the same; be it closed by then. */
+TEST_ON(cache_refused_nonblocking, ON_DOOR3)
+{
+	struct counts was;
+	union addr a, b;
+	int l = tcp_listener(&a), other = tcp_listener(&b), c;
+
+	remember();
+	was = counts();
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &a));
+	await(c, POLLOUT);
+	EVENTUALLY(true, !!peer_known(&a, addr_port(&a)));
+	c = sock_flags(SOCK_NONBLOCK);
+	FAILS(EINPROGRESS, connect_to(c, &b));
+	await(other, POLLIN);
+	close(c);
+	EVENTUALLY(true, !!peer_known(&b, addr_port(&b)));
+	counted(&was, 2, 0, 0, 2);
+	close(OK(accept(l, NULL, NULL)));
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 2, 1, 0, 2);
+}
+
+/* Whoever listens here knows better. */
+TEST_ON(cache_forgotten_by_listen, ON_DOOR3)
+{
+	struct counts was;
 	union addr a;
 	int l = tcp_listener(&a);
 
 	remember();
+	was = counts();
 	CHECK(!by_sdp(l, &a));
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 1, 1, 0, 1);
 	close(l);
-	l = sock();
-	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
-	OK(bind_to(l, &a));
-	OK(listen(l, 8));
-	/* It takes SDP now, but who would know? */
+	CHECK(by_sdp(listen_again(&a), &a));
+	counted(&was, 1, 1, 0, 1);
+}
+
+/* An answer is not for ever. */
+TEST_ON(cache_expires, ON_DOOR3)
+{
+	struct counts was;
+	union addr a;
+	int l = tcp_listener(&a);
+
+	remember();
+	was = counts();
 	CHECK(!by_sdp(l, &a));
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 1, 1, 0, 1);
 	sysctl("cache_timeout", 100);
 	usleep(110000);
-	CHECK(by_sdp(l, &a));
-	remember();
-	CHECK(by_sdp(l, &a));
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 2, 1, 0, 2);
 }
 BY_CLOCK(cache_expires);
 
-/* Who will have SDP asks by himself, and all learn from what he finds. */
+/*
+ * Who will have SDP asks by himself, and what he is granted all know.  What a refusal
+ * means TCP would have to say, whom he does not ask.
+ */
 TEST_ON(cache_required, ON_DOOR3)
 {
 	struct counts was;
@@ -225,17 +300,15 @@ TEST_ON(cache_required, ON_DOOR3)
 	FAILS(ECONNREFUSED, connect_to(required(), &a));
 	counted(&was, 0, 0, 0, 1);
 	CHECK(!by_sdp(l, &a));
-	counted(&was, 0, 1, 0, 1);
+	CHECK(!by_sdp(l, &a));
+	counted(&was, 1, 1, 0, 2);
 	close(l);
-	l = sock();
-	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
-	OK(bind_to(l, &a));
-	OK(listen(l, 8));
+	l = listen_again(&a);
 	c = required();
 	OK(connect_to(c, &a));
 	close(OK(accept(l, NULL, NULL)));
 	CHECK(by_sdp(l, &a));
-	counted(&was, 0, 1, 0, 1);
+	counted(&was, 1, 1, 0, 2);
 }
 
 /* Unknown: by TCP at once, and the next one knows. */

@@ -203,8 +203,10 @@ TEST_LIMIT(reasons_agree, ON_DOOR3, 60)
 
 	/* The first is remembered, and a listener of ours that is not known asked. */
 	sysctl("cache_timeout", 60000);
-	falls(sock(), &a, SDP_REASON_REFUSED);
-	falls(sock(), &a, SDP_REASON_CACHED);
+	tcp_listener(&b);
+	falls(sock(), &b, SDP_REASON_REFUSED);
+	EVENTUALLY(true, !!peer_known(&b, addr_port(&b)));
+	falls(sock(), &b, SDP_REASON_CACHED);
 	sysctl("learn", 1);
 	l = listener(&ours, 8);
 	falls(sock(), &ours, SDP_REASON_LEARNING);

@@ -755,23 +755,29 @@ def moved(t, name):
 
 
 def by_tcp(t):
+    """And TCP's answer is this."""
     s = t.remote.connect(t.peer.address, t.port, True)
     t.open.append(s)
-    assert t.remote.connected(s) == errno.ECONNREFUSED
+    assert t.remote.connected(s) == t.tcp
     t.close(s)
+
+
+def listens_by_tcp(t, port):
+    """A refusal counts where TCP is not refused."""
+    return socket.create_server((t.peer.address, port), backlog=1000)
 
 
 def question(t):
     return t.peer.port.mad('SIDR REQ', lambda m: m.attr == sdp.SIDR_REQ)
 
 
-def first_question(t, port):
+def first_question(t, port, tcp=errno.ECONNREFUSED):
     """Of who may fall back to TCP, with net.sdp.learn; this port is not known yet."""
     t.patience(int(1500 * FACTOR))
     t.sysctl('cache_timeout', 600000)
     t.sysctl('learn', 1)
     t.counted_by_case = {'fallback', 'connect'}
-    t.port = port
+    t.port, t.tcp = port, tcp
     by_tcp(t)
     q = question(t)
     assert q.service_id == wire.SERVICE + port
@@ -817,31 +823,44 @@ def no_answer_but_tcp(t):
 
 @case(('yes', 0), ('no', 1), ('refused', 2), ('nonsense', 77), ('silence', None))
 def asks_first(t, status):
-    """net.sdp.learn: who may fall back asks us, and goes by TCP meanwhile (where
-    nobody listens here)."""
-    q = first_question(t, PEER_PORT + 1 + (100 if status is None else status))
-    by_tcp(t)
-    assert [moved(t, n) for n in ('fallback_learning', 'fallback', 'probes')] == [2, 2, 1]
-    if status is not None:
-        answers(t, q, status)
-    if status == 0:
-        goes_by_sdp(t)
-    else:
-        no_answer_but_tcp(t)
+    """net.sdp.learn: who may fall back asks us, and goes by TCP meanwhile."""
+    port = PEER_PORT + 1 + (100 if status is None else status)
+    with listens_by_tcp(t, port):
+        q = first_question(t, port, 0)
+        by_tcp(t)
+        assert [moved(t, n) for n in ('fallback_learning', 'fallback', 'probes')] == [2, 2, 1]
+        if status is not None:
+            answers(t, q, status)
+        if status == 0:
+            goes_by_sdp(t)
+        else:
+            no_answer_but_tcp(t)
+
+
+@case()
+def asks_where_tcp_is_refused(t):
+    """Nobody listens here, by TCP neither, and who comes later may do both."""
+    q = first_question(t, PEER_PORT + 299)
+    answers(t, q, 1)
+    until('another question', lambda: (by_tcp(t), moved(t, 'probes') > 1)[1], 20 * FACTOR)
+    assert not moved(t, 'fallback_cached')
 
 
 @case(('once, and then yes', 0, 1), ('once, and then no', 1, 1), ('three times', 0, 3))
 def question_is_lost(t, status, times):
     """It is repeated as the same question, and that is answered.  An answer that comes
     behind it, and says the contrary, is nobody's."""
-    q = first_question(t, PEER_PORT + 200 + 2 * times + status)
-    for _ in range(times):
-        again = question(t)
-        assert (again.local_id, again.tid, again.service_id) == (q.local_id, q.tid, q.service_id)
-    answers(t, again, status)
-    answers(t, q, not status)
-    if status == 0:
-        goes_by_sdp(t)
-    else:
-        no_answer_but_tcp(t)
+    port = PEER_PORT + 200 + 2 * times + status
+    with listens_by_tcp(t, port):
+        q = first_question(t, port, 0)
+        for _ in range(times):
+            again = question(t)
+            assert ((again.local_id, again.tid, again.service_id) ==
+                    (q.local_id, q.tid, q.service_id))
+        answers(t, again, status)
+        answers(t, q, not status)
+        if status == 0:
+            goes_by_sdp(t)
+        else:
+            no_answer_but_tcp(t)
     assert moved(t, 'probes') == 1
