@@ -88,6 +88,21 @@ static int sdp_sock_tcp_send(struct socket *sock, struct msghdr *msg, long timeo
 	return done ?: n;
 }
 
+/* What they ask for is the packets', if anything; what is none of them is an error, as
+ * TCP says.
+ */
+static int sdp_sock_check_control(struct sock *sk, struct sdp_conn *conn,
+				  struct msghdr *msg)
+{
+	struct sockcm_cookie cookie;
+
+	/* That nothing can be sent any more goes before it. */
+	if (likely(!msg->msg_controllen) || sdp_link_cannot_send(sk, conn))
+		return 0;
+	sockcm_init(&cookie, sk);
+	return sock_cmsg_send(sk, msg, &cookie) ? -EINVAL : 0;
+}
+
 static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = sock->sk;
@@ -101,13 +116,16 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	ssk = sdp_ulp_get(sk);
 	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE) {
 		conn = sdp_sock_begin(sk, ssk, &timeo, &err);
-		if (conn && flags & MSG_FASTOPEN)
-			err = -EOPNOTSUPP;
-		else if (conn && flags & MSG_ZEROCOPY && len &&
+		if (conn)
+			err = flags & MSG_FASTOPEN ? -EOPNOTSUPP :
+			      sdp_sock_check_control(sk, conn, msg);
+		if (!conn || err)
+			;	/* not this one's, or it is wrong */
+		else if (flags & MSG_ZEROCOPY && len &&
 			 (msg->msg_ubuf || sock_flag(sk, SOCK_ZEROCOPY)))
 			err = sdp_send_notified(sk, ssk, conn, msg, flags,
 						timeo);
-		else if (conn)
+		else
 			err = sdp_send(sk, ssk, conn, msg, flags, timeo);
 		release_sock(sk);
 		if (conn)

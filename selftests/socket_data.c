@@ -102,6 +102,51 @@ static ssize_t by_recvmsg(int fd, char *buf, size_t len)
 	return n;
 }
 
+/* One byte, and a control message of four. */
+static ssize_t send_control(int fd, int level, int type, int value, size_t len)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(value))];
+	} control = { .head = {
+		.cmsg_len = len, .cmsg_level = level, .cmsg_type = type,
+	} };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.head), &value, sizeof(value));
+	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+/* One that is wrong is told of, and nothing is sent; one for others is passed over. */
+TEST(sendmsg_control)
+{
+	const size_t len = CMSG_LEN(sizeof(int));
+	struct pair p;
+	int fd;
+
+	pair_open(&p);
+	FAILS(EINVAL, send_control(p.c, SOL_SOCKET, 12345, 0, len));
+	FAILS(EINVAL, send_control(p.c, SOL_SOCKET, SCM_TIMESTAMPING, 1, len - 1));
+	/* It says when it is to go, and nobody has asked for that. */
+	FAILS(EINVAL, send_control(p.c, SOL_SOCKET, SCM_TXTIME, 0, len));
+	/* Not the length that there is. */
+	FAILS(EINVAL, send_control(p.c, SOL_SOCKET, 12345, 0, 1));
+	FAILS(EINVAL, send_control(p.c, SOL_SOCKET, 12345, 0, 4096));
+	/* What is not that of sockets nobody looks at, nor at a file that is passed. */
+	EQ(1, send_control(p.c, SOL_IP, 12345, 0, len));
+	fd = p.s;
+	EQ(1, send_control(p.c, SOL_SOCKET, SCM_RIGHTS, fd, len));
+	arrived(p.s, 2);
+	recv_text(p.s, "xx");
+	/* That nothing can be sent is told first. */
+	OK(shutdown(p.c, SHUT_WR));
+	FAILS(EPIPE, send_control(p.c, SOL_SOCKET, 12345, 0, len));
+}
+
 static const struct {
 	const char *name;
 	ssize_t (*call)(int fd, char *buf, size_t len);
