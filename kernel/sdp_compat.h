@@ -92,6 +92,38 @@ typedef struct ctl_table sdp_ctl_table;
 #define SDP_DIAG_OWNER
 #endif
 
+/* 6.7: options that are one bit, of both families, are bits of inet_flags. */
+#if SDP_KERNEL(6, 7)
+#define sdp_inet_copy_flags(to, from) \
+	((to)->inet_flags = READ_ONCE((from)->inet_flags))
+#define sdp_inet6_copy_flags(to, from)	do { } while (0)
+#else
+#define sdp_inet_copy_flags(to, from) do {				\
+	(to)->cmsg_flags = (from)->cmsg_flags;				\
+	(to)->recverr = (from)->recverr;				\
+	(to)->freebind = (from)->freebind;				\
+	(to)->hdrincl = (from)->hdrincl;				\
+	(to)->mc_loop = (from)->mc_loop;				\
+	(to)->transparent = (from)->transparent;			\
+	(to)->mc_all = (from)->mc_all;					\
+	(to)->nodefrag = (from)->nodefrag;				\
+	(to)->bind_address_no_port = (from)->bind_address_no_port;	\
+	(to)->recverr_rfc4884 = (from)->recverr_rfc4884;		\
+} while (0)
+#define sdp_inet6_copy_flags(to, from) do {				\
+	(to)->recverr = (from)->recverr;				\
+	(to)->sndflow = (from)->sndflow;				\
+	(to)->repflow = (from)->repflow;				\
+	(to)->dontfrag = (from)->dontfrag;				\
+	(to)->autoflowlabel = (from)->autoflowlabel;			\
+	(to)->autoflowlabel_set = (from)->autoflowlabel_set;		\
+	(to)->mc_all = (from)->mc_all;					\
+	(to)->mc_loop = (from)->mc_loop;				\
+	(to)->recverr_rfc4884 = (from)->recverr_rfc4884;		\
+	(to)->rtalert_isolate = (from)->rtalert_isolate;		\
+} while (0)
+#endif
+
 /* 6.6: sysctl tables carry their size; no sentinel. */
 #if SDP_KERNEL(6, 6)
 #define SDP_CTL_SENTINEL	0

@@ -33,6 +33,7 @@
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <linux/sdp.h>
+#include "sdp_inherit.h"
 #include "sdp_link.h"
 #include "sdp_listen.h"
 #include "sdp_peers.h"
@@ -528,46 +529,6 @@ int sdp_listen(struct socket *sock, int backlog)
 
 /* Accepting */
 
-/* A TCP child has them from the request; a child of ours gets them here. */
-static void sdp_accept_inherit(const struct sock *sk, struct sock *nsk)
-{
-	nsk->sk_mark = READ_ONCE(sk->sk_mark);
-	nsk->sk_sndbuf = READ_ONCE(sk->sk_sndbuf);
-	nsk->sk_rcvbuf = READ_ONCE(sk->sk_rcvbuf);
-	nsk->sk_rcvlowat = READ_ONCE(sk->sk_rcvlowat);
-	nsk->sk_rcvtimeo = READ_ONCE(sk->sk_rcvtimeo);
-	nsk->sk_sndtimeo = READ_ONCE(sk->sk_sndtimeo);
-	nsk->sk_lingertime = READ_ONCE(sk->sk_lingertime);
-	nsk->sk_bound_dev_if = READ_ONCE(sk->sk_bound_dev_if);
-	nsk->sk_reuse = sk->sk_reuse;
-	nsk->sk_userlocks = sk->sk_userlocks & ~(SOCK_BINDPORT_LOCK |
-						 SOCK_BINDADDR_LOCK);
-	if (sock_flag(sk, SOCK_LINGER))
-		sock_set_flag(nsk, SOCK_LINGER);
-	if (sock_flag(sk, SOCK_KEEPOPEN))
-		sock_set_flag(nsk, SOCK_KEEPOPEN);
-	if (sock_flag(sk, SOCK_URGINLINE))
-		sock_set_flag(nsk, SOCK_URGINLINE);
-	if (sock_flag(sk, SOCK_ZEROCOPY))
-		sock_set_flag(nsk, SOCK_ZEROCOPY);
-	tcp_sk(nsk)->nonagle = tcp_sk(sk)->nonagle;
-	tcp_sk(nsk)->linger2 = tcp_sk(sk)->linger2;
-	tcp_sk(nsk)->keepalive_time = tcp_sk(sk)->keepalive_time;
-	tcp_sk(nsk)->keepalive_intvl = tcp_sk(sk)->keepalive_intvl;
-	tcp_sk(nsk)->keepalive_probes = tcp_sk(sk)->keepalive_probes;
-	tcp_sk(nsk)->recvmsg_inq = tcp_sk(sk)->recvmsg_inq;
-	inet_csk(nsk)->icsk_user_timeout = inet_csk(sk)->icsk_user_timeout;
-	inet_csk(nsk)->icsk_syn_retries = inet_csk(sk)->icsk_syn_retries;
-	nsk->sk_reuseport = sk->sk_reuseport;
-#ifdef CONFIG_NET_RX_BUSY_POLL
-	nsk->sk_ll_usec = READ_ONCE(sk->sk_ll_usec);
-#endif
-	inet_sk(nsk)->uc_ttl = READ_ONCE(inet_sk(sk)->uc_ttl);
-	inet_sk(nsk)->tos = READ_ONCE(inet_sk(sk)->tos);
-	if (sk->sk_family == AF_INET6)
-		inet6_sk(nsk)->tclass = READ_ONCE(inet6_sk(sk)->tclass);
-}
-
 static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 			    struct socket *newsock, struct sdp_conn *conn)
 {
@@ -581,10 +542,11 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 		goto fail;
 	}
 	newsock->ops = sdp_ulp_tcp(sk);
+	sdp_inherit_congestion(sk, nsk);
 	lock_sock(nsk);
 	security_sk_clone(sk, nsk);
 	sock_graft(nsk, newsock);
-	sdp_accept_inherit(sk, nsk);
+	sdp_inherit(sk, nsk);
 	/* As TCP: its names need a scope. */
 	if (ipv6_addr_type(&conn->remote.ip) & IPV6_ADDR_LINKLOCAL)
 		nsk->sk_bound_dev_if = conn->ifindex;
