@@ -10,7 +10,7 @@
  * The socket is TCP's by then, and has nothing of ours that could tell us.  It is
  * looked at, a few times at growing distances: whether TCP's SYN was acknowledged can
  * be told of an established connection and of one that is over already.  The
- * reference that is held meanwhile keeps its memory, and nothing else.
+ * reference that is held meanwhile keeps its memory and its network namespace.
  */
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -26,7 +26,7 @@
 struct sdp_confirm {
 	struct delayed_work work;
 	struct list_head node;		/* sdp_confirms */
-	struct sock *sk;
+	struct sock *sk;		/* a reference */
 	struct sdp_peer_key key;
 	unsigned int delay_ms;		/* of the last look */
 };

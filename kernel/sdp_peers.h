@@ -12,7 +12,8 @@
  * again sooner, at first.
  *
  * Only attempts that may fall back ask.  Who wants SDP or nothing always tries,
- * and what he finds is kept too; but no failure of a socket that is bound to an
+ * and what he finds is kept too, but a refusal, of which TCP would have to say
+ * what it means; and no failure of a socket that is bound to an
  * address or has a mark, since those may lead another way than everybody's.
  */
 #ifndef _SDP_PEERS_H

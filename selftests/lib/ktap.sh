@@ -91,7 +91,7 @@ until_true() {
 }
 
 two_hosts() {
-	command -v on >/dev/null && on h2 true 2>/dev/null
+	command -v on >/dev/null && on h2 true
 }
 
 unload() {
