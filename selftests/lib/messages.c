@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How many messages a socket has sent.  In a file of its own because only the
- * kernel's header has all of struct tcp_info, and the C library's, which the
+ * How many messages a socket has sent, and whether it waits for its reader.  In a
+ * file of its own because only the kernel's header has all of struct tcp_info, and the C library's, which the
  * others include, does not go with it.
  */
 #include <linux/tcp.h>
@@ -18,4 +18,13 @@ long long messages_sent(int fd)
 		return sdp.sdpi_msgs_sent;
 	OK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &tcp, &len));
 	return tcp.tcpi_data_segs_out;
+}
+
+bool tcp_window_used_up(int fd)
+{
+	struct tcp_info tcp = {};
+	socklen_t len = sizeof(tcp);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &tcp, &len) &&
+	       !tcp.tcpi_snd_wnd && (!tcp.tcpi_unacked || tcp.tcpi_backoff);
 }

@@ -40,6 +40,8 @@ int transport(int fd);
 int sdp_info(int fd, struct sdp_info *info);
 /* Messages posted by SDP, of whatever kind; segments with data by TCP. */
 long long messages_sent(int fd);
+/* Of TCP: the peer took what it takes, and no more is sent until that is read. */
+bool tcp_window_used_up(int fd);
 /* One of /proc/net/sdpstat. */
 unsigned long long counter(const char *name);
 /*

@@ -266,9 +266,12 @@ long long fill_(int fd, __u64 key)
 			return sum;
 		/*
 		 * What is on its way may make room once more, though less than
-		 * POLLOUT tells of.
+		 * POLLOUT tells of.  TCP keeps what is longer than the rest of
+		 * its peer's window until a timer says to send the part that
+		 * fits, and that may take any time.
 		 */
-		waited = !poll_one(fd, POLLOUT, 100);
+		waited = !poll_one(fd, POLLOUT, 100) &&
+			 (on_sdp() || tcp_window_used_up(fd));
 	}
 }
 
