@@ -89,6 +89,14 @@ warns_static() {
 	says "statically linked"
 }
 
+# Dynamic, and the library cannot reach it all the same.
+warns_go() {
+	expect 0 "$run" "$bin/go_note"
+	says "warning: $bin/go_note is a Go program, which makes its system calls itself"
+	expect 125 "$run" --require "$bin/go_note"
+	says "is a Go program"
+}
+
 warns_setuid() {
 	cp /bin/true "$dir/suid"
 	chmod 755 "$dir"
@@ -207,9 +215,29 @@ no_pollution() {
 	silent
 }
 
-interposes_two() {
+interposes_three() {
 	[ "$(nm -D --defined-only "$tools/libsdp_preload.so" | awk '{ print $3 }' | xargs)" = \
-		"connect listen" ]
+		"connect dlopen listen" ]
+}
+
+# A library whose calls would be bound past ours: PHP loads each extension so.
+deepbind() {
+	local pid
+
+	"$run" python3 - "$own" <<-END &
+		import socket, sys
+		l = socket.create_server((sys.argv[1], 9838))
+		kept = [l.accept() for i in range(9)]
+	END
+	pid=$!
+	trap 'kill $pid' EXIT
+	until_true sh -c "'$tools/sdpstat' -l | grep -q :9838"
+	expect 0 "$run" --require "$bin/deepbind" "$own" 9838
+	[ "$(cat "$dir/out")" = sdp ] || why "by $(cat "$dir/out")"
+	SDP_PRELOAD=off expect 0 "$run" "$bin/deepbind" "$own" 9838
+	[ "$(cat "$dir/out")" = tcp ] || why "by $(cat "$dir/out")"
+	kill $pid
+	trap - EXIT
 }
 
 sdpstat_options() {
@@ -388,13 +416,15 @@ check run.options options
 check run.program_missing program_missing
 check run.scripts scripts
 check run.warns_of_static_programs warns_static
+check run.warns_of_go_programs warns_go
 check run.warns_of_setuid_programs warns_setuid
 check run.warns_of_another_class warns_class
 check run.environment environment
 check run.answers_nowhere answers_nowhere
 check run.library_missing library_missing
 check run.module_missing without_module module_missing
-check library.interposes_two_functions interposes_two
+check library.interposes_three_functions interposes_three
+check library.deepbind deepbind
 check library.no_pollution no_pollution
 for mode in on off require; do
 	check "library.cases.$mode" cases $mode

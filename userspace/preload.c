@@ -41,6 +41,11 @@
  * process and its forks; exec() reads them anew.  The look-ups call connect()
  * themselves: until the rules are there, every socket is left alone.
  *
+ * A library that is loaded with RTLD_DEEPBIND, as each extension of PHP is, would have
+ * its calls bound to the C library's, past those here.  So dlopen() is replaced too,
+ * and takes that flag away.  What dlmopen() loads into a namespace of its own, has a C
+ * library of its own, and stays TCP.
+ *
  * Programs that gained privileges do not listen to the environment.
  */
 #include <dlfcn.h>
@@ -72,6 +77,8 @@ int preload_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	__asm__("connect") __attribute__((visibility("default")));
 int preload_listen(int fd, int backlog)
 	__asm__("listen") __attribute__((visibility("default")));
+void *preload_dlopen(const char *file, int mode)
+	__asm__("dlopen") __attribute__((visibility("default")));
 
 /* The kernel takes an IPv6 address without its scope id (RFC 2133). */
 #define SIN6_LEN_MIN	offsetof(struct sockaddr_in6, sin6_scope_id)
@@ -87,9 +94,11 @@ enum outcome {
 
 typedef int (*connect_fn)(int fd, const struct sockaddr *addr, socklen_t len);
 typedef int (*listen_fn)(int fd, int backlog);
+typedef void *(*dlopen_fn)(const char *file, int mode);
 
 static _Atomic connect_fn next_connect;
 static _Atomic listen_fn next_listen;
+static _Atomic dlopen_fn next_dlopen;
 
 /* Written by start() alone, read once the phase is READY. */
 static struct {
@@ -126,6 +135,17 @@ static listen_fn real_listen(void)
 	if (!fn) {
 		fn = dlsym(RTLD_NEXT, "listen");
 		atomic_store(&next_listen, fn);
+	}
+	return fn;
+}
+
+static dlopen_fn real_dlopen(void)
+{
+	dlopen_fn fn = atomic_load(&next_dlopen);
+
+	if (!fn) {
+		fn = dlsym(RTLD_NEXT, "dlopen");
+		atomic_store(&next_dlopen, fn);
 	}
 	return fn;
 }
@@ -571,4 +591,21 @@ int preload_listen(int fd, int backlog)
 	if (!real)
 		return syscall(SYS_listen, fd, backlog);
 	return real(fd, backlog);
+}
+
+#ifndef RTLD_DEEPBIND
+#define RTLD_DEEPBIND	0
+#endif
+
+/*
+ * By whose file it is called the function replaced sees by the address it returns to,
+ * and searches that one's DT_RUNPATH.  So it is jumped to and not called, also where
+ * nothing else is optimised.
+ */
+__attribute__((optimize("O2")))
+void *preload_dlopen(const char *file, int mode)
+{
+	dlopen_fn real = real_dlopen();
+
+	return real(file, self.off ? mode : mode & ~RTLD_DEEPBIND);
 }

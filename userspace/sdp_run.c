@@ -269,6 +269,42 @@ static bool is_dynamic(int fd, const union elf_header *h)
 	return linker;
 }
 
+/* Bytes of a segment of notes that are looked through. */
+#define NOTES_MAX	8192
+
+/*
+ * Whether the Go linker made it, which leaves a note of its name.  Such a program
+ * makes its system calls itself, be it linked with the C library or not.
+ */
+static bool is_go(int fd, const union elf_header *h)
+{
+	bool wide = h->ident[EI_CLASS] == ELFCLASS64;
+	unsigned int i, num = wide ? h->e64.e_phnum : h->e32.e_phnum;
+	static char notes[NOTES_MAX];
+	struct elf_part part;
+	Elf32_Nhdr note;	/* of either class */
+	size_t off, size;
+	ssize_t n;
+
+	for (i = 0; i < num && read_segment(fd, h, i, &part); i++) {
+		if (part.what != PT_NOTE)
+			continue;
+		size = part.size < sizeof(notes) ? part.size : sizeof(notes);
+		n = pread(fd, notes, size, part.value);
+		for (off = 0; n > 0 && off + sizeof(note) + 4 <= (size_t)n;) {
+			memcpy(&note, notes + off, sizeof(note));
+			off += sizeof(note);
+			if (note.n_namesz == 4 && !memcmp(notes + off, "Go\0", 4))
+				return true;
+			if (note.n_namesz > size || note.n_descsz > size)
+				break;
+			off += (note.n_namesz + 3) / 4 * 4;
+			off += (note.n_descsz + 3) / 4 * 4;
+		}
+	}
+	return false;
+}
+
 /* Whether the two are of one kind, as the dynamic linker sees it; true if in doubt. */
 static bool is_alike(const union elf_header *h, const char *lib)
 {
@@ -337,6 +373,9 @@ static bool check_program(const char *name, const char *path, const char *lib,
 		} else if (!is_dynamic(fd, &h)) {
 			why = "is statically linked";
 			instead = "use a dynamically linked one";
+		} else if (is_go(fd, &h)) {
+			why = "is a Go program, which makes its system calls itself";
+			instead = "have it open AF_SDP sockets, or use another program";
 		}
 	}
 	close(fd);
