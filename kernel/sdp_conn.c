@@ -208,6 +208,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	conn->zcopy = -1;
 	conn->tx.state = SDP_CLOSED;
 	conn->tx.limit = READ_ONCE(sn->sndbuf_bytes);
+	conn->tx.notsent_lowat = U32_MAX;
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.posted);
 	INIT_LIST_HEAD(&conn->tx.ctl_free);

@@ -237,7 +237,10 @@ struct sdp_conn {
 		u16 watched_ops;	/* of those, whose completion is awaited */
 		u16 unsignalled;	/* of them, since the last signalled */
 		u32 unsignalled_bytes;
-		u32 limit;		/* bytes that may be outstanding */
+		u32 limit;		/* bytes that may be outstanding, */
+		u32 notsent_lowat;	/* and from which on a writer waits, of
+					 * those not posted
+					 */
 		u32 outstanding;	/* bytes queued or under way */
 		u32 inflight_bytes;
 		struct sdp_flow flow;

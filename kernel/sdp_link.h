@@ -75,9 +75,11 @@ void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn);
 void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn);
 
 /**
- * sdp_link_set_limits() - SO_SNDBUF, SO_RCVBUF and SO_RCVLOWAT to its connection
+ * sdp_link_set_limits() - what is known of a socket before it has a connection
  * @sk: the sock
  * @conn: its connection
+ *
+ * SO_SNDBUF, SO_RCVBUF, SO_RCVLOWAT, SO_TIMESTAMP and its kin, TCP_NOTSENT_LOWAT.
  *
  * Context: process or softirq, no spinlock of the connection held.
  */

@@ -209,6 +209,19 @@ static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 }
 
 /* TCP has stored it; what it is to us. */
+/* Who waits for room may have it now. */
+static void sdp_opt_notsent(struct sock *sk, struct sdp_sk *ssk)
+{
+	lock_sock(sk);
+	if (ssk->mode == SDP_SK_CONNECTED) {
+		WRITE_ONCE(ssk->conn->tx.notsent_lowat,
+			   tcp_notsent_lowat(tcp_sk(sk)));
+		sdp_tx_reap(ssk->conn);
+	}
+	release_sock(sk);
+}
+
+/* TCP has stored it; what it is to us. */
 static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 {
 	switch (optname) {
@@ -219,6 +232,9 @@ static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 	case TCP_KEEPIDLE:
 	case TCP_USER_TIMEOUT:
 		sdp_opt_alive(sk, ssk);
+		break;
+	case TCP_NOTSENT_LOWAT:
+		sdp_opt_notsent(sk, ssk);
 		break;
 	default:
 		break;

@@ -122,6 +122,27 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
 enum { SDP_TX_LENT = 4 };
 
 /**
+ * sdp_tx_is_enough() - is there as much not sent as the user wants there to be?
+ * @conn: the connection
+ * @share: 1: so that no more is taken; 2: so that nobody is told of room, which
+ *	TCP_NOTSENT_LOWAT has at half of it
+ *
+ * Context: any; a hint, of who has not tx.lock.
+ * Return: true if so; never without TCP_NOTSENT_LOWAT.
+ */
+static inline bool sdp_tx_is_enough(const struct sdp_conn *conn, u32 share)
+{
+	u32 lowat = READ_ONCE(conn->tx.notsent_lowat);
+	s32 notsent;
+
+	if (likely(lowat == U32_MAX))
+		return false;
+	notsent = READ_ONCE(conn->tx.outstanding) -
+		  READ_ONCE(conn->tx.inflight_bytes);
+	return notsent > 0 ? (u64)notsent * share >= lowat : !lowat;
+}
+
+/**
  * sdp_tx_space() - bytes that a caller may still queue
  * @conn: the connection
  *
@@ -133,6 +154,8 @@ static inline u32 sdp_tx_space(const struct sdp_conn *conn)
 	u32 used = READ_ONCE(conn->tx.outstanding);
 	u32 limit = sdp_tx_limit(conn);
 
+	if (sdp_tx_is_enough(conn, 1))
+		return 0;
 	/* What somebody sends without copying is on its way before. */
 	if (unlikely(READ_ONCE(conn->tx.lending) ||
 		     READ_ONCE(conn->tx.lent) / SDP_TX_LENT >= limit))
@@ -145,11 +168,13 @@ static inline u32 sdp_tx_space(const struct sdp_conn *conn)
  * @conn: the connection
  *
  * Context: any.
- * Return: true if a third of the limit is free, as TCP has it.
+ * Return: true if a third of the limit is free, as TCP has it, and less than half of
+ * TCP_NOTSENT_LOWAT waits to be sent.
  */
 static inline bool sdp_tx_writable(const struct sdp_conn *conn)
 {
-	return sdp_tx_space(conn) >= sdp_tx_limit(conn) / 3;
+	return sdp_tx_space(conn) >= sdp_tx_limit(conn) / 3 &&
+	       !sdp_tx_is_enough(conn, 2);
 }
 
 /**

@@ -3,7 +3,10 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 
 #include "lib/variant.h"
@@ -234,6 +237,59 @@ TEST(buffer_size_bounds_queue)
 	if (large <= small)
 		FAIL("%lld bytes queued with a small SO_SNDBUF, %lld with a large one",
 		     small, large);
+}
+
+static int unsent(int fd)
+{
+	int n;
+
+	return ioctl(fd, SIOCOUTQNSD, &n) ? -1 : n;
+}
+
+/* TCP_NOTSENT_LOWAT: what is taken of a writer before all of it was sent. */
+TEST(notsent_lowat)
+{
+	enum { LOWAT = 16384, PIECE = 65536 };
+	struct task t = { .run = task_poll, .events = POLLOUT };
+	long long sum, more;
+	struct pair p;
+
+	pair_open(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_NOTSENT_LOWAT, LOWAT));
+	sum = fill(p.c, 5);
+	IN_RANGE(LOWAT, LOWAT + PIECE, unsent(p.c));
+	EQ_HEX(0, poll_one(p.c, POLLOUT, 0));
+	/* Who waits is told when there is to be more. */
+	task_blocks(&t, p.c);
+	OK(set_int(p.c, SOL_TCP, TCP_NOTSENT_LOWAT, 1 << 30));
+	EQ_HEX(POLLOUT, task_join(&t));
+	more = fill(p.c, 6);
+	CHECK(unsent(p.c) > LOWAT + PIECE);
+	OK(set_int(p.c, SOL_TCP, TCP_NOTSENT_LOWAT, LOWAT));
+	EQ_HEX(0, poll_one(p.c, POLLOUT, 0));
+	task_blocks(&t, p.c);
+	recv_pattern(p.s, sum, 5, 0);
+	recv_pattern(p.s, more, 6, 0);
+	EQ_HEX(POLLOUT, task_join(&t));
+	IN_RANGE(0, LOWAT / 2, unsent(p.c));
+}
+
+/* So does who sleeps in send(). */
+TEST(notsent_lowat_blocks)
+{
+	struct task t = { .run = task_send, .len = 1000 };
+	struct pair p;
+	long long sum;
+
+	t.buf = calloc(1, t.len);
+	pair_start(&p);
+	OK(set_int(p.c, SOL_TCP, TCP_NOTSENT_LOWAT, 1));
+	pair_finish(&p);
+	sum = fill(p.c, 5);
+	nonblock(p.c, false);
+	task_blocks(&t, p.c);
+	recv_pattern(p.s, sum, 5, 0);
+	EQ(t.len, task_join(&t));
 }
 
 TEST(options_wrong)
