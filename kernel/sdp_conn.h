@@ -339,6 +339,8 @@ struct sdp_conn {
 	struct rb_node acceptq_node;	/* in its acceptq instead */
 	bool acceptable;		/* established in a listener's queue; ditto */
 	bool aside;			/* silent, its place is another's; ditto */
+	bool deferred;			/* established, and has not said anything; ditto */
+	unsigned long defer_until;	/* jiffies, when accept() may have it all the same */
 };
 
 /**

@@ -41,6 +41,14 @@
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 
+/* Who ends it says so first, and empties the lists after. */
+static bool sdp_listen_is_open(const struct sdp_sk *ssk)
+{
+	lockdep_assert_held(&ssk->lock);
+	return !ssk->closed && ssk->sk &&
+	       READ_ONCE(ssk->sk->sk_state) == TCP_LISTEN;
+}
+
 /* Children tell their listener */
 
 /* Of a child that leaves the lists. */
@@ -52,6 +60,15 @@ static void sdp_child_gives_place(struct sdp_sk *ssk, struct sdp_conn *conn)
 		WRITE_ONCE(ssk->aside, ssk->aside - 1);
 	else
 		ssk->qlen--;
+}
+
+/* Of one that was set aside. */
+static void sdp_child_gets_place(struct sdp_sk *ssk, struct sdp_conn *conn)
+{
+	lockdep_assert_held(&ssk->lock);
+	conn->aside = false;
+	WRITE_ONCE(ssk->aside, ssk->aside - 1);
+	ssk->qlen++;
 }
 
 static bool sdp_child_is_before(struct rb_node *node,
@@ -90,14 +107,76 @@ static void sdp_child_ready(struct sdp_conn *conn, struct sdp_sk *ssk)
 	if (conn->acceptable || list_empty(&conn->accept_node))
 		return;
 	conn->acceptable = true;
-	if (conn->aside) {
-		conn->aside = false;
-		WRITE_ONCE(ssk->aside, ssk->aside - 1);
-		ssk->qlen++;
-	}
+	conn->deferred = false;
+	if (conn->aside)
+		sdp_child_gets_place(ssk, conn);
 	sdp_child_enqueue(ssk, conn);
 	if (ssk->sk && !ssk->closed)
 		ssk->sk->sk_data_ready(ssk->sk);
+}
+
+/*
+ * Jiffies for which TCP_DEFER_ACCEPT keeps a silent child from accept(); 0: it does
+ * not.  TCP counts how often the SYN-ACK is repeated until it has it all the same.
+ */
+static unsigned long sdp_child_defers(const struct sock *sk)
+{
+	u8 repeats = READ_ONCE(inet_csk(sk)->icsk_accept_queue.rskq_defer_accept);
+	unsigned long time = 0, step = TCP_TIMEOUT_INIT;
+
+	while (repeats--) {
+		time += step;
+		step = min_t(unsigned long, step * 2, TCP_RTO_MAX);
+	}
+	return time;
+}
+
+/* Has it said anything?  Its end is something, as with TCP. */
+static bool sdp_child_is_silent(const struct sdp_conn *conn)
+{
+	return sdp_conn_state(conn) == SDP_ESTABLISHED &&
+	       !READ_ONCE(conn->rx.bytes) &&
+	       !test_bit(SDP_CONN_EOF, &conn->flags);
+}
+
+/* Does accept() have to wait until it speaks?  Nobody's place is taken for it. */
+static bool sdp_child_defer(struct sdp_conn *conn, struct sdp_sk *ssk)
+{
+	unsigned long time;
+
+	lockdep_assert_held(&ssk->lock);
+	if (conn->acceptable || list_empty(&conn->accept_node) ||
+	    !sdp_child_is_silent(conn) || !sdp_listen_is_open(ssk))
+		return false;
+	time = conn->deferred ? 0 : sdp_child_defers(ssk->sk);
+	if (!time)
+		return conn->deferred;
+	if (conn->aside)
+		sdp_child_gets_place(ssk, conn);
+	conn->deferred = true;
+	conn->defer_until = jiffies + time;
+	list_move_tail(&conn->accept_node, &ssk->deferred);
+	sdp_ulp_queue_defer(ssk, time);
+	return true;
+}
+
+void sdp_listen_defer_work(struct work_struct *work)
+{
+	struct sdp_sk *ssk = container_of(to_delayed_work(work), struct sdp_sk,
+					  defer);
+	struct sdp_conn *conn;
+
+	spin_lock_bh(&ssk->lock);
+	while ((conn = list_first_entry_or_null(&ssk->deferred, struct sdp_conn,
+						accept_node))) {
+		if (time_before(jiffies, conn->defer_until)) {
+			sdp_ulp_queue_defer(ssk, conn->defer_until - jiffies);
+			break;
+		}
+		sdp_child_ready(conn, ssk);
+	}
+	spin_unlock_bh(&ssk->lock);
+	sdp_ulp_put(ssk);
 }
 
 /* Answered: it is its turn to speak. */
@@ -108,13 +187,20 @@ static void sdp_child_answered(struct sdp_conn *conn, struct sdp_sk *ssk)
 		list_move_tail(&conn->accept_node, &ssk->silent);
 }
 
+/* Established, or more: accept() may have it unless it is to wait for data. */
+static void sdp_child_speaks(struct sdp_conn *conn, struct sdp_sk *ssk)
+{
+	if (!sdp_child_defer(conn, ssk))
+		sdp_child_ready(conn, ssk);
+}
+
 static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
 
 	spin_lock_bh(&ssk->lock);
 	if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
-		sdp_child_ready(conn, ssk);
+		sdp_child_speaks(conn, ssk);
 	else if (sdp_conn_state(conn) == SDP_SYN_RECV &&
 		 READ_ONCE(conn->silent_at))
 		sdp_child_answered(conn, ssk);
@@ -128,8 +214,10 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 	bool mine = false;
 
 	spin_lock_bh(&ssk->lock);
-	/* As TCP's, with its error; who established it may not have told yet. */
-	if (test_bit(SDP_CONN_WAS_UP, &conn->flags))
+	/* As TCP's, with its error; who established it may not have told yet.  Who
+	 * has said nothing but that, with TCP_DEFER_ACCEPT, never was there.
+	 */
+	if (test_bit(SDP_CONN_WAS_UP, &conn->flags) && !conn->deferred)
 		sdp_child_ready(conn, ssk);
 	if (!conn->acceptable && !list_empty(&conn->accept_node)) {
 		sdp_child_gives_place(ssk, conn);
@@ -143,12 +231,22 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 	sdp_conn_put(conn);	/* not the last: the transport has one */
 }
 
+static void sdp_child_data_ready(struct sdp_conn *conn, void *upper)
+{
+	struct sdp_sk *ssk = upper;
+
+	spin_lock_bh(&ssk->lock);
+	if (conn->deferred)
+		sdp_child_speaks(conn, ssk);
+	spin_unlock_bh(&ssk->lock);
+}
+
 static void sdp_child_quiet(struct sdp_conn *conn, void *upper)
 {
 }
 
 static const struct sdp_conn_ops sdp_child_ops = {
-	.data_ready	= sdp_child_quiet,
+	.data_ready	= sdp_child_data_ready,
 	.write_space	= sdp_child_quiet,
 	.state_change	= sdp_child_state_change,
 	.urgent		= sdp_child_quiet,
@@ -191,14 +289,6 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 	}
 	rcu_read_unlock();
 	return ssk;
-}
-
-/* Who ends it says so first, and empties the lists after. */
-static bool sdp_listen_is_open(const struct sdp_sk *ssk)
-{
-	lockdep_assert_held(&ssk->lock);
-	return !ssk->closed && ssk->sk &&
-	       READ_ONCE(ssk->sk->sk_state) == TCP_LISTEN;
 }
 
 static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn,
@@ -350,14 +440,18 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	return conn;
 }
 
-/* The first who is not established; or NULL. */
+/* The first whom accept() may not have; or NULL. */
 static struct sdp_conn *sdp_listen_first_setup(struct sdp_sk *ssk)
 {
 	struct list_head *list = &ssk->setup;
 
 	lockdep_assert_held(&ssk->lock);
 	if (list_empty(list))
-		list = list_empty(&ssk->silent) ? &ssk->asides : &ssk->silent;
+		list = &ssk->silent;
+	if (list_empty(list))
+		list = &ssk->asides;
+	if (list_empty(list))
+		list = &ssk->deferred;
 	return list_first_entry_or_null(list, struct sdp_conn, accept_node);
 }
 
@@ -425,6 +519,8 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 		sdp_listen_drop(ssk, conn, "never accepted");
 		cond_resched();
 	}
+	if (cancel_delayed_work(&ssk->defer))
+		sdp_ulp_put(ssk);
 }
 
 /*

@@ -46,6 +46,14 @@ void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk);
 void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk);
 
 /**
+ * sdp_listen_defer_work() - TCP_DEFER_ACCEPT's time is over for a child, or more
+ * @work: struct sdp_sk.defer of the listener
+ *
+ * Context: process, a worker.
+ */
+void sdp_listen_defer_work(struct work_struct *work);
+
+/**
  * sdp_listen_spawn() - struct sdp_xport_upper.spawn
  * @xp: the transport that heard the request
  * @net: for which namespace

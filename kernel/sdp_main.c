@@ -29,6 +29,11 @@ static const struct sdp_xport_upper sdp_upper = {
 	.spawn = sdp_listen_spawn,
 };
 
+static const struct sdp_ulp_works sdp_works = {
+	.decide	= sdp_connect_decide,
+	.defer	= sdp_listen_defer_work,
+};
+
 static int __init sdp_init(void)
 {
 	int err;
@@ -57,7 +62,7 @@ static int __init sdp_init(void)
 	err = sdp_ib_init(&sdp_upper);
 	if (err)
 		goto fail_conn;
-	err = sdp_ulp_init(sdp_sock_fill, sdp_connect_decide, &sdp_ib_xport);
+	err = sdp_ulp_init(sdp_sock_fill, &sdp_works, &sdp_ib_xport);
 	if (err)
 		goto fail_ib;
 	err = sdp_opt_init();

@@ -30,7 +30,7 @@ struct proto_ops sdp_ulp_ops[2];
 const struct sdp_xport *sdp_ulp_xport;
 DEFINE_PER_CPU(long, sdp_ulp_inflight);
 
-static work_func_t sdp_ulp_decide;
+static const struct sdp_ulp_works *sdp_ulp_works;
 static struct workqueue_struct *sdp_ulp_wq;
 static struct tcp_ulp_ops sdp_ulp;
 
@@ -97,7 +97,8 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	ssk->fallback = -1;
 	ssk->zcopy = -1;
 	init_waitqueue_head(&ssk->wq);
-	INIT_WORK(&ssk->decide, sdp_ulp_decide);
+	INIT_WORK(&ssk->decide, sdp_ulp_works->decide);
+	INIT_DELAYED_WORK(&ssk->defer, sdp_ulp_works->defer);
 	init_waitqueue_func_entry(&ssk->owned, sdp_ulp_released);
 	INIT_LIST_HEAD(&ssk->owned.entry);
 	spin_lock_init(&ssk->lock);
@@ -105,6 +106,7 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	INIT_LIST_HEAD(&ssk->setup);
 	INIT_LIST_HEAD(&ssk->silent);
 	INIT_LIST_HEAD(&ssk->asides);
+	INIT_LIST_HEAD(&ssk->deferred);
 	ssk->acceptq = RB_ROOT_CACHED;
 	ssk->sk = sk;
 	rcu_assign_pointer(*(struct sdp_sk __rcu **)&inet_csk(sk)->icsk_ulp_data,
@@ -282,6 +284,14 @@ void sdp_ulp_queue_decide(struct sdp_sk *ssk)
 		sdp_ulp_drop_decide(ssk, ssk->sk);
 }
 
+void sdp_ulp_queue_defer(struct sdp_sk *ssk, unsigned long delay)
+{
+	lockdep_assert_held(&ssk->lock);
+	refcount_inc(&ssk->ref);
+	if (!queue_delayed_work(sdp_ulp_wq, &ssk->defer, delay))
+		refcount_dec(&ssk->ref);	/* not the last: a child has one */
+}
+
 bool sdp_ulp_lock_or_later(struct sdp_sk *ssk)
 {
 	struct sock *sk = ssk->decide_sk;
@@ -322,12 +332,13 @@ static int __init sdp_ulp_take_ops(int i, int family,
 	return 0;
 }
 
-int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops), work_func_t decide,
+int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
+			const struct sdp_ulp_works *works,
 			const struct sdp_xport *xp)
 {
 	int err;
 
-	sdp_ulp_decide = decide;
+	sdp_ulp_works = works;
 	sdp_ulp_xport = xp;
 	err = sdp_ulp_take_ops(0, AF_INET, fill);
 	/* With ipv6.disable=1 there are no such sockets, ours included. */

@@ -58,6 +58,8 @@ struct sdp_sk {
 	struct list_head setup;	/* children not yet established, but for */
 	struct list_head silent; /* those who were answered, in that order, and */
 	struct list_head asides; /* those of them without a place any more */
+	struct list_head deferred; /* established children that have said nothing */
+	struct delayed_work defer; /* the first of them has waited for long enough */
 	struct rb_root_cached acceptq; /* in the order of their requests */
 	unsigned int qlen;	/* all: places of the backlog taken */
 	unsigned int aside;	/* children without a place, of asides or setup */
@@ -65,6 +67,12 @@ struct sdp_sk {
 	struct mutex listening;	/* port and place change; over the socket lock */
 	u16 port;		/* that the transport listens on; 0: none */
 	u32 place;		/* in sdp_net.all_listeners, while it has a port */
+};
+
+/* What the workers of a socket do; see sdp_ulp_init(). */
+struct sdp_ulp_works {
+	work_func_t decide;	/* the outcome of a connect() is known */
+	work_func_t defer;	/* TCP_DEFER_ACCEPT's time is over for a child */
 };
 
 /* The transport of every connection, so far. */
@@ -198,14 +206,14 @@ bool sdp_ulp_needs_packets(const struct sock *sk);
 /**
  * sdp_ulp_init() - take TCP's operations, derive ours
  * @fill: puts our operations into a copy of TCP's
- * @decide: the worker of a connect() whose outcome is known
+ * @works: what the workers of a socket do
  * @xp: the transport of every connection
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
-int sdp_ulp_init(void (*fill)(struct proto_ops *ops), work_func_t decide,
-		 const struct sdp_xport *xp);
+int sdp_ulp_init(void (*fill)(struct proto_ops *ops),
+		 const struct sdp_ulp_works *works, const struct sdp_xport *xp);
 
 /**
  * sdp_ulp_open() - open the third door, the name for TCP_ULP
@@ -243,6 +251,17 @@ extern struct proto_ops sdp_ulp_ops[2];	/* ours: IPv4, IPv6 */
  * Context: process or softirq.
  */
 void sdp_ulp_queue_decide(struct sdp_sk *ssk);
+
+/**
+ * sdp_ulp_queue_defer() - look at the children that wait, later
+ * @ssk: ours, of a listener with children; ssk->lock held
+ * @delay: jiffies; nothing changes if it is to be looked at already
+ *
+ * The work has a reference to @ssk.
+ *
+ * Context: process or softirq.
+ */
+void sdp_ulp_queue_defer(struct sdp_sk *ssk, unsigned long delay);
 
 /**
  * sdp_ulp_lock_or_later() - the socket's lock, for the worker that decides

@@ -587,6 +587,74 @@ TEST(backlog_holds)
 		accept_one(l);
 }
 
+/* TCP_DEFER_ACCEPT: accept() has who has spoken, or ended; and then it is there. */
+TEST(defer_accept)
+{
+	struct linger reset = { .l_onoff = 1 };
+	int l, c, s, quiet;
+	union addr a;
+	char buf[8];
+
+	l = listener(&a, 8);
+	OK(set_int(l, SOL_TCP, TCP_DEFER_ACCEPT, 30));
+	EQ(31, get_int(l, SOL_TCP, TCP_DEFER_ACCEPT));
+	nonblock(l, true);
+	quiet = sock();
+	OK(connect_to(quiet, &a));
+	c = sock();
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+	EQ_HEX(0, poll_one(l, POLLIN, 50));
+	send_text(c, "spoken");
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	EQ(6, recv(s, buf, sizeof(buf), MSG_DONTWAIT));
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+
+	OK(shutdown(quiet, SHUT_WR));
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	expect_eof(s);
+	send_text(s, "to whom");
+	recv_text(quiet, "to whom");
+
+	/* Who was reset before was never there; who is there when it ends, is let go. */
+	quiet = sock();
+	OK(connect_to(quiet, &a));
+	c = sock();
+	OK(connect_to(c, &a));
+	OK(setsockopt(c, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)));
+	close(c);
+	c = sock();
+	OK(connect_to(c, &a));
+	send_text(c, "last");
+	await(l, POLLIN);
+	s = OK(accept(l, NULL, NULL));
+	recv_text(s, "last");
+	FAILS(EAGAIN, accept(l, NULL, NULL));
+	close(l);
+}
+
+/* In the end it has those who say nothing, too. */
+TEST(defer_accept_ends)
+{
+	int l, c[2], i;
+	union addr a;
+
+	l = listener(&a, 8);
+	OK(set_int(l, SOL_TCP, TCP_DEFER_ACCEPT, 1));
+	for (i = 0; i < 2; i++) {
+		c[i] = sock();
+		OK(connect_to(c[i], &a));
+		must_be_sdp(c[i]);
+	}
+	for (i = 0; i < 2; i++)
+		send_text(accept_one(l), "at last");
+	for (i = 0; i < 2; i++)
+		recv_text(c[i], "at last");
+}
+
 /* A client gets in, of the variant or of plain TCP. */
 static int gets_in_(int l, const union addr *a, bool tcp)
 {
