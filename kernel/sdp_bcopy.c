@@ -131,6 +131,7 @@ static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
 		past = false;
 		want = min_t(size_t, len - done, have - skip);
 		n = sdp_bcopy_out(buf, iter, skip, want, flags);
+		conn->rx.stamp = buf->stamp;
 		skip = 0;
 		done += n;
 		if (n < want)
@@ -175,6 +176,7 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 			break;
 		past = false;
 		n = sdp_bcopy_out(buf, iter, 0, want, flags);
+		conn->rx.stamp = buf->stamp;
 		buf->off += n;
 		buf->left -= n;
 		done += n;

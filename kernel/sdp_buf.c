@@ -144,6 +144,7 @@ static void sdp_buf_succeed(struct sdp_conn *conn, struct sdp_buf *old,
 	buf->off = old->off;
 	buf->left = old->left;
 	buf->mark = old->mark;
+	buf->stamp = old->stamp;
 	if (buf->fetched) {
 		buf->filled = true;
 		conn->rx.fetching -= buf->size;

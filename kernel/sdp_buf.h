@@ -45,6 +45,7 @@ struct sdp_buf {
 	u32 off;		/* of the payload not yet read */
 	u32 left;		/* its bytes */
 	u32 mark;		/* the last is urgent: sdp_urg_arrived(); 0: no */
+	ktime_t stamp;		/* when it came, by the clock on the wall; 0: unknown */
 };
 
 struct sdp_loan;

@@ -158,6 +158,7 @@ struct sdp_conn {
 	atomic_t users;			/* callers inside a call */
 	u32 spin_ns;			/* that polling is worth; see sdp_spin.c */
 	int zcopy;			/* bytes from which on; -1: the namespace's */
+	bool stamps;			/* the user wants to know when bytes came */
 	wait_queue_head_t wq;		/* callers who sleep in one */
 	struct work_struct work;	/* polls when no caller does */
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
@@ -331,6 +332,7 @@ struct sdp_conn {
 		struct list_head ready;	/* taken from queue by the reader */
 		bool lazy;		/* the last of them would rather take, */
 		unsigned int takers;	/* and so many of such are in a call */
+		ktime_t stamp;		/* sdp_buf.stamp of the last byte read */
 	} rx;
 
 	/* Lists of others. */
@@ -632,5 +634,17 @@ void sdp_conn_wait_all(void);
  * Context: process; all transports have ended theirs.
  */
 void sdp_conn_exit(void);
+
+/**
+ * sdp_conn_stamp() - the time of what has come right now
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: the time by the clock on the wall; 0 if the user does not ask for it.
+ */
+static inline ktime_t sdp_conn_stamp(const struct sdp_conn *conn)
+{
+	return unlikely(READ_ONCE(conn->stamps)) ? ktime_get_real() : 0;
+}
 
 #endif

@@ -163,6 +163,7 @@ void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
 {
 	sdp_link_set_buffers(sk, conn);
+	sdp_link_sync_stamps(sk, conn);
 	WRITE_ONCE(conn->tx.notsent_lowat, tcp_notsent_lowat(tcp_sk(sk)));
 	sdp_ring_set_wanted(conn, READ_ONCE(sk->sk_rcvlowat));
 }

@@ -208,6 +208,25 @@ static inline void sdp_link_sync_buffers(const struct sock *sk,
 }
 
 /**
+ * sdp_link_sync_stamps() - what the user has set by SO_TIMESTAMP and its kin
+ * @sk: the sock
+ * @conn: the connection
+ *
+ * Nothing of ours is called when these are set: each call that comes after it looks.
+ *
+ * Context: any.
+ */
+static inline void sdp_link_sync_stamps(const struct sock *sk,
+					struct sdp_conn *conn)
+{
+	bool stamps = sock_flag(sk, SOCK_RCVTSTAMP) ||
+		      READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_RX_SOFTWARE;
+
+	if (unlikely(stamps != READ_ONCE(conn->stamps)))
+		WRITE_ONCE(conn->stamps, stamps);
+}
+
+/**
  * sdp_link_put_port() - give back a port that connect() chose
  * @sk: locked
  * @ssk: ours

@@ -426,6 +426,7 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 		/* Of a socket that has not tuned anything by itself yet. */
 		conn->rx.max_bytes = READ_ONCE(ssk->sk->sk_rcvbuf);
 		conn->zcopy = READ_ONCE(ssk->zcopy);
+		sdp_link_sync_stamps(ssk->sk, conn);
 	} else {
 		ssk->qlen--;
 	}

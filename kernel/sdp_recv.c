@@ -136,6 +136,8 @@ static ssize_t sdp_recv_take(struct sock *sk, struct sdp_conn *conn,
 	remove_wait_queue(&conn->wq, &wait);
 	sdp_take_end(conn);
 	iov_iter_advance(iter, taken);
+	if (taken)
+		conn->rx.stamp = sdp_conn_stamp(conn);
 	return taken ?: err;
 }
 
@@ -188,6 +190,8 @@ static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
 	}
 	sdp_take_end(conn);
 	iov_iter_advance(iter, got);
+	if (got)
+		conn->rx.stamp = sdp_conn_stamp(conn);
 	return got ?: err;
 }
 
@@ -332,6 +336,26 @@ static void sdp_recv_tell_inq(struct sock *sk, struct sdp_conn *conn,
 			 &msg->msg_inq);
 }
 
+/*
+ * When the last byte came: SO_TIMESTAMP, SO_TIMESTAMPNS and SO_TIMESTAMPING in all
+ * their layouts, which the kernel makes of a packet.  A byte that came before we knew
+ * that anybody asks came now, as with datagrams.
+ */
+static void sdp_recv_tell_time(struct sock *sk, struct sdp_conn *conn,
+			       struct msghdr *msg)
+{
+	struct sk_buff *skb;
+
+	if (likely(!READ_ONCE(conn->stamps)))
+		return;
+	skb = alloc_skb(0, sk->sk_allocation);
+	if (!skb)
+		return;
+	skb->tstamp = conn->rx.stamp ?: ktime_get_real();
+	__sock_recv_timestamp(msg, sk, skb);
+	kfree_skb(skb);
+}
+
 ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		 struct msghdr *msg, size_t len, int flags, long timeo)
 {
@@ -355,6 +379,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	if (flags & MSG_TRUNC)
 		r.how |= SDP_BCOPY_DISCARD;
 	sdp_link_sync_buffers(sk, conn);
+	sdp_link_sync_stamps(sk, conn);
 	sdp_recv_wants(&r);
 	r.take = sdp_take_wants(conn, &msg->msg_iter,
 				r.timeo && !r.how ? len : 0);
@@ -386,6 +411,8 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		sk_peek_offset_fwd(sk, r.done);
 	else
 		sk_peek_offset_bwd(sk, r.done);
+	if (r.done)
+		sdp_recv_tell_time(sk, conn, msg);
 	if (r.done || err > 0)
 		sdp_recv_tell_inq(sk, conn, msg);
 	return r.done ?: min(err, 0);

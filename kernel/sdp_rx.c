@@ -55,7 +55,7 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
  * buffers of the beginning, and each of the large ones would hold one piece.
  */
 static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
-			 u32 mark)
+			 u32 mark, ktime_t stamp)
 {
 	struct sdp_buf *last;
 	u32 end;
@@ -71,6 +71,7 @@ static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
 	memcpy(sdp_buf_addr(last) + end, from, bytes);
 	last->left += bytes;
 	last->mark = mark;
+	last->stamp = stamp;	/* the newest, as with TCP */
 	return true;
 }
 
@@ -80,16 +81,18 @@ static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
 	u32 bytes = sdp_wire_payload(msg);
 	u32 off = msg->len - bytes;
 	const u8 *from = sdp_buf_addr(buf) + off;
+	ktime_t stamp = sdp_conn_stamp(conn);
 	u32 mark = 0;
 
 	spin_lock_bh(&conn->rx.lock);
 	if (unlikely(urgent))
 		mark = sdp_urg_arrived(conn, conn->rx.bytes + bytes - 1,
 				       from[bytes - 1]);
-	if (!sdp_rx_merge(conn, from, bytes, mark)) {
+	if (!sdp_rx_merge(conn, from, bytes, mark, stamp)) {
 		buf->off = off;
 		buf->left = bytes;
 		buf->mark = mark;
+		buf->stamp = stamp;
 		list_move_tail(&buf->node, &conn->rx.queue);
 	}
 	conn->rx.inq += bytes;

@@ -29,6 +29,7 @@ static void sdp_sent_read(struct sdp_conn *conn, struct sdp_msg *msg)
 		buf->off = 0;
 		buf->left = msg->bytes;
 		buf->mark = 0;
+		buf->stamp = sdp_conn_stamp(conn);
 		buf->filled = true;
 		conn->rx.fetching -= buf->size;
 		list_add_tail(&buf->node, &conn->rx.queue);

@@ -292,6 +292,7 @@ static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
 	if (!conn)	/* dissolved since, and as TCP's then */
 		return tcp_poll(file, sock, NULL);
 	sdp_link_sync_alive(sk, conn);
+	sdp_link_sync_stamps(sk, conn);
 	/* Readable is what a read would have, so it must not wait for one. */
 	WRITE_ONCE(conn->rx.lazy, false);
 	mask = sdp_sock_ready(sk, ssk, conn);

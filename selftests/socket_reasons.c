@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/net_tstamp.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +111,19 @@ static int options_fall_(const union addr *a)
 	fd = sock();
 	OK(set_filter(fd));
 	falls(fd, a, SDP_REASON_OPTION);
+	/* When a packet left, or came to a card; but not when bytes came. */
+	fd = sock();
+	OK(set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
+		   SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_ACK));
+	falls(fd, a, SDP_REASON_OPTION);
+	fd = sock();
+	OK(set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
+		   SOF_TIMESTAMPING_RAW_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE));
+	falls(fd, a, SDP_REASON_OPTION);
+	fd = sock();
+	OK(set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
+		   SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE));
+	falls(fd, a, SDP_REASON_REFUSED);
 	fd = sock();
 	OK(set_int(fd, SOL_IP, IP_MINTTL, 2));
 	falls(fd, a, SDP_REASON_OPTION);
