@@ -209,6 +209,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	conn->tx.state = SDP_CLOSED;
 	conn->tx.limit = READ_ONCE(sn->sndbuf_bytes);
 	conn->tx.notsent_lowat = U32_MAX;
+	conn->tx.rtt.at = jiffies - 1;
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.posted);
 	INIT_LIST_HEAD(&conn->tx.ctl_free);
@@ -348,6 +349,16 @@ static bool sdp_conn_is_cut_off(const struct sdp_conn *conn,
 	       !conn->tx.fin_posted;
 }
 
+/* Established: nothing was sent before, or heard, but what the CM exchanged. */
+static void sdp_conn_begins(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->tx.lock);
+	sdp_rtt_sample(&conn->tx.rtt, ktime_get_ns());
+	conn->tx.progress = jiffies;
+	conn->tx.sent_at = jiffies;
+	WRITE_ONCE(conn->rx.data_at, jiffies);
+}
+
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 {
 	enum sdp_state from, to;
@@ -358,6 +369,10 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 	to = from;
 	actions = sdp_state_next(&to, event);
 	WRITE_ONCE(conn->tx.state, to);
+	if (event == SDP_EV_CONNECT || event == SDP_EV_ACCEPT)
+		conn->tx.rtt.sent_ns = ktime_get_ns();
+	else if (to == SDP_ESTABLISHED && from != to)
+		sdp_conn_begins(conn);
 	if (to == SDP_ESTABLISHED)
 		set_bit(SDP_CONN_WAS_UP, &conn->flags);
 	if (actions & SDP_DO_DISCONN)

@@ -49,6 +49,7 @@
 #include "sdp_flow.h"
 #include "sdp_mode.h"
 #include "sdp_net.h"
+#include "sdp_rtt.h"
 #include "sdp_state.h"
 #include "sdp_xport.h"
 
@@ -188,7 +189,8 @@ struct sdp_conn {
 		bool want_space;	/* a caller or poller waits for room */
 		bool waiting;		/* for credits; counts the change */
 		bool watched;		/* meanwhile: a check will come */
-		bool armed;		/* an event of sends will come */
+		bool armed;		/* an event of sends will come, */
+		bool told;		/* has, and its completions are being reaped */
 		bool timed_out;		/* no answer of the peer's device */
 		bool keepalive;		/* a keepalive is under way */
 		unsigned long keepalive_at;	/* jiffies when it was sent */
@@ -264,6 +266,9 @@ struct sdp_conn {
 		u64 taken_bytes;	/* and to where they are wanted; */
 		u64 filled_bytes;	/* written there by the peer */
 		u64 msgs;
+		u64 data_msgs;		/* of these, with payload or an offer */
+		unsigned long sent_at;	/* jiffies of the last of them */
+		struct sdp_rtt rtt;
 		u8 nspare;
 		struct page *spare[SDP_TX_SPARE]; /* for messages, not cleared */
 	} tx;
@@ -289,6 +294,8 @@ struct sdp_conn {
 		u32 shrink_mseq;
 		struct list_head idle;	/* to be posted again */
 		u64 msgs;
+		u64 data_msgs;		/* of these, with payload or an offer */
+		unsigned long data_at;	/* jiffies of the last of them */
 		/* Jiffies of the last message; keepalive writes it as well,
 		 * under tx.lock, where an older one is as good.
 		 */

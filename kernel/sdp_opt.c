@@ -17,6 +17,7 @@
 #include "sdp_link.h"
 #include "sdp_opt.h"
 #include "sdp_record.h"
+#include "sdp_tcp_info.h"
 #include "sdp_tx.h"
 
 void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
@@ -208,7 +209,6 @@ static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 	release_sock(sk);
 }
 
-/* TCP has stored it; what it is to us. */
 /* Who waits for room may have it now. */
 static void sdp_opt_notsent(struct sock *sk, struct sdp_sk *ssk)
 {
@@ -241,34 +241,6 @@ static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 	}
 }
 
-/* TCP says CLOSE; say what the connection is. */
-static u8 sdp_opt_tcp_state(struct sdp_sk *ssk)
-{
-	static const u8 states[SDP_STATE_COUNT] = {
-		[SDP_CLOSED]		= TCP_CLOSE,
-		[SDP_SYN_SENT]		= TCP_SYN_SENT,
-		[SDP_SYN_RECV]		= TCP_SYN_RECV,
-		[SDP_ESTABLISHED]	= TCP_ESTABLISHED,
-		[SDP_FIN_WAIT_1]	= TCP_FIN_WAIT1,
-		[SDP_FIN_WAIT_2]	= TCP_FIN_WAIT2,
-		[SDP_CLOSING]		= TCP_CLOSING,
-		[SDP_CLOSE_WAIT]	= TCP_CLOSE_WAIT,
-		[SDP_LAST_ACK]		= TCP_LAST_ACK,
-		[SDP_TIME_WAIT_1]	= TCP_CLOSE,	/* a socket never is */
-		[SDP_TIME_WAIT_2]	= TCP_CLOSE,
-	};
-	struct sdp_conn *conn = sdp_link_conn_get(ssk);
-	u8 state;
-
-	if (conn)
-		state = states[sdp_conn_state(conn)];
-	else
-		state = READ_ONCE(ssk->mode) == SDP_SK_CONNECTING ?
-			TCP_SYN_SENT : TCP_CLOSE;
-	sdp_conn_put(conn);
-	return state;
-}
-
 /*
  * TCP judges these by sk_state, which is CLOSE while SDP carries the stream, or may
  * come to: what it says of a socket that is not.  0: it is for TCP to say.
@@ -290,7 +262,7 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 	default:
 		return 0;
 	}
-	if (!sdp_opt_active(ssk) || sdp_opt_tcp_state(ssk) == TCP_CLOSE)
+	if (!sdp_opt_active(ssk) || sdp_tcp_info_state(ssk) == TCP_CLOSE)
 		return 0;
 	if (optlen < sizeof(value))
 		return -EINVAL;
@@ -331,15 +303,48 @@ out:
 	return err;
 }
 
-static int sdp_opt_mend_tcp_info(struct sdp_sk *ssk, char __user *optval,
-				 int __user *optlen)
+static int sdp_opt_get_tcp_info(struct sock *sk, struct sdp_sk *ssk,
+				char __user *optval, int __user *optlen)
 {
-	u8 state = sdp_opt_tcp_state(ssk);
+	struct tcp_info info;
 	int len;
 
 	if (get_user(len, optlen))
 		return -EFAULT;
-	return len ? put_user(state, (u8 __user *)optval) : 0;
+	if (len < 0)
+		return -EINVAL;
+	sdp_tcp_info_get(sk, ssk, &info);
+	len = min_t(int, len, sizeof(info));
+	if (put_user(len, optlen) || copy_to_user(optval, &info, len))
+		return -EFAULT;
+	return 0;
+}
+
+/* What TCP would answer by sk_state, or by what it keeps of a connection.
+ * -ENOIOCTLCMD: it is for TCP to say.
+ */
+static int sdp_opt_get_tcp(struct sock *sk, struct sdp_sk *ssk, int optname,
+			   char __user *optval, int __user *optlen)
+{
+	u32 mss;
+
+	if (optname == SDP_ZCOPY_THRESH)
+		return sdp_opt_get(sk, ssk, SDP_ZCOPY, optval, optlen);
+	if (!sdp_opt_active(ssk))
+		return -ENOIOCTLCMD;
+	switch (optname) {
+	case TCP_ZEROCOPY_RECEIVE:
+		return -EOPNOTSUPP;
+	case TCP_INFO:
+		return sdp_opt_get_tcp_info(sk, ssk, optval, optlen);
+	case TCP_MAXSEG:
+		mss = sdp_tcp_info_mss(ssk);
+		if (mss)
+			return sdp_opt_get_int(mss, optval, optlen);
+		fallthrough;
+	default:
+		return -ENOIOCTLCMD;
+	}
 }
 
 int sdp_getsockopt(struct socket *sock, int level, int optname,
@@ -355,19 +360,12 @@ int sdp_getsockopt(struct socket *sock, int level, int optname,
 		err = sdp_opt_get(sk, ssk, optname, optval, optlen);
 		goto out;
 	}
-	if (ssk && level == SOL_TCP && optname == SDP_ZCOPY_THRESH) {
-		err = sdp_opt_get(sk, ssk, SDP_ZCOPY, optval, optlen);
-		goto out;
-	}
-	if (ssk && level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
-	    sdp_opt_active(ssk)) {
-		err = -EOPNOTSUPP;
-		goto out;
+	if (ssk && level == SOL_TCP) {
+		err = sdp_opt_get_tcp(sk, ssk, optname, optval, optlen);
+		if (err != -ENOIOCTLCMD)
+			goto out;
 	}
 	err = sdp_ulp_tcp(sk)->getsockopt(sock, level, optname, optval, optlen);
-	if (!err && ssk && level == SOL_TCP && optname == TCP_INFO &&
-	    sdp_opt_active(ssk))
-		err = sdp_opt_mend_tcp_info(ssk, optval, optlen);
 out:
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();

@@ -26,6 +26,12 @@ void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
 		conn->tx.unsignalled = 0;
 		conn->tx.unsignalled_bytes = 0;
 	}
+	/* One in a jiffy is enough. */
+	if (msg->signalled && !conn->tx.rtt.timed && time_after(jiffies, conn->tx.rtt.at)) {
+		conn->tx.rtt.timed = msg;
+		conn->tx.rtt.at = jiffies;
+		conn->tx.rtt.sent_ns = ktime_get_ns();
+	}
 	list_add_tail(&msg->node, &conn->tx.posted);
 	conn->tx.inflight += msg->slots;
 	conn->tx.watched_ops += sdp_post_is_watched(msg);
@@ -67,6 +73,10 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 	conn->tx.inflight_bytes += msg->charged;
 	conn->tx.bytes += msg->payload;
 	conn->tx.msgs++;
+	if (msg->payload || msg->loan) {
+		conn->tx.data_msgs++;
+		conn->tx.sent_at = jiffies;
+	}
 	sdp_count(conn->sn, SDP_CNT_MSGS_SENT, 1);
 	if (msg->payload)
 		sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->payload);

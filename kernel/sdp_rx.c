@@ -202,6 +202,11 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 	if (unlikely(heard & (SDP_HEARD_OOB_PEND | SDP_HEARD_OOB_PRES)))
 		sdp_rx_urgent(conn, heard & SDP_HEARD_OOB_PEND,
 			      heard & SDP_HEARD_OOB_PRES);
+	if (sdp_wire_payload(&msg) ||
+	    unlikely(heard & (SDP_HEARD_ADVERT | SDP_HEARD_FILLED))) {
+		WRITE_ONCE(conn->rx.data_at, jiffies);
+		conn->rx.data_msgs++;
+	}
 	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg))
 		sdp_rx_deliver(conn, buf, &msg, heard & SDP_HEARD_OOB_PRES);
 	if (unlikely(heard & SDP_HEARD_ADVERT)) {

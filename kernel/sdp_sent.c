@@ -66,6 +66,11 @@ static void sdp_sent_write(struct sdp_conn *conn, struct sdp_msg *msg)
 static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	list_del_init(&msg->node);
+	if (msg == conn->tx.rtt.timed) {
+		if (conn->tx.told)
+			sdp_rtt_sample(&conn->tx.rtt, ktime_get_ns());
+		conn->tx.rtt.timed = NULL;
+	}
 	conn->tx.inflight -= msg->slots;
 	if (unlikely(sdp_post_is_watched(msg))) {
 		conn->tx.watched_ops--;

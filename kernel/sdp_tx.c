@@ -520,6 +520,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	if (test_and_clear_bit(SDP_CONN_FIRED_SEND, &conn->flags)) {
 		conn->tx.armed = false;
 		reap = true;
+		conn->tx.told = true;
 	}
 	if (unlikely(test_and_clear_bit(SDP_CONN_CHECK, &conn->flags))) {
 		conn->xp->poll_send(conn);
@@ -529,6 +530,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
 			conn->xp->poll_send(conn);
+		conn->tx.told = false;
 		conn->tx.reg_waits = false;
 		if (sdp_tx_may_post(conn))
 			while (conn->tx.inflight < conn->tx.sq_size &&
@@ -720,6 +722,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	list_splice_tail_init(&conn->tx.back, &drop);
 	conn->tx.inflight = 0;
 	conn->tx.inflight_bytes = 0;
+	conn->tx.rtt.timed = NULL;
 	conn->tx.watched_ops = 0;
 	list_for_each_entry_safe(msg, next, &drop, node) {
 		list_del_init(&msg->node);
