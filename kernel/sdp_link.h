@@ -45,7 +45,7 @@ static inline bool sdp_link_ended(const struct sdp_sk *ssk)
 }
 
 /**
- * sdp_link_set_names() - addresses of a connection into its sock
+ * sdp_link_set_names() - addresses of a connection into its sock, and its route
  * @sk: locked
  * @conn: the connection
  *

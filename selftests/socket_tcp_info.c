@@ -9,7 +9,7 @@
 
 #include "lib/variant.h"
 
-enum { BIG = 200000 };
+enum { BIG = 200000, MTU = 14, V6_MTU = 24, V6_PATHMTU = 61 };
 
 static struct tcp_info info_of_(int fd)
 {
@@ -115,4 +115,26 @@ TEST(tcp_info_connecting)
 	nonblock(fd, true);
 	FAILS(EINPROGRESS, connect_to(fd, &a));
 	EQ(2, info_of(fd).tcpi_state);
+}
+
+/* That of the route, as TCP's beside it. */
+TEST(mtu_of_route)
+{
+	bool v6 = variant->family == AF_INET6;
+	int level = v6 ? SOL_IPV6 : SOL_IP, option = v6 ? V6_MTU : MTU, tcp, mtu;
+	char path[64];
+	socklen_t len = sizeof(path);
+	struct pair p;
+	union addr a;
+
+	FAILS(ENOTCONN, get_int(sock(), level, option));
+	tcp_listener(&a);
+	tcp = tcp_sock();
+	OK(connect_to(tcp, &a));
+	mtu = get_int(tcp, level, option);
+	pair_open(&p);
+	EQ(mtu, get_int(p.c, level, option));
+	EQ(mtu, get_int(p.s, level, option));
+	if (v6)
+		OK(getsockopt(p.c, level, V6_PATHMTU, path, &len));
 }
