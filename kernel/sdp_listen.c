@@ -134,8 +134,7 @@ static unsigned long sdp_child_defers(const struct sock *sk)
 /* Has it said anything?  Its end is something, as with TCP. */
 static bool sdp_child_is_silent(const struct sdp_conn *conn)
 {
-	return sdp_conn_state(conn) == SDP_ESTABLISHED &&
-	       !READ_ONCE(conn->rx.bytes) &&
+	return !READ_ONCE(conn->rx.bytes) &&
 	       !test_bit(SDP_CONN_EOF, &conn->flags);
 }
 
@@ -146,6 +145,7 @@ static bool sdp_child_defer(struct sdp_conn *conn, struct sdp_sk *ssk)
 
 	lockdep_assert_held(&ssk->lock);
 	if (conn->acceptable || list_empty(&conn->accept_node) ||
+	    sdp_conn_state(conn) != SDP_ESTABLISHED ||
 	    !sdp_child_is_silent(conn) || !sdp_listen_is_open(ssk))
 		return false;
 	time = conn->deferred ? 0 : sdp_child_defers(ssk->sk);
@@ -210,14 +210,16 @@ static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
 /* One that was accepted or dropped meanwhile has left the list. */
 static void sdp_child_error(struct sdp_conn *conn, void *upper)
 {
+	bool mine = false, never;
 	struct sdp_sk *ssk = upper;
-	bool mine = false;
 
 	spin_lock_bh(&ssk->lock);
 	/* As TCP's, with its error; who established it may not have told yet.  Who
 	 * has said nothing but that, with TCP_DEFER_ACCEPT, never was there.
 	 */
-	if (test_bit(SDP_CONN_WAS_UP, &conn->flags) && !conn->deferred)
+	never = sdp_child_is_silent(conn) && sdp_listen_is_open(ssk) &&
+		sdp_child_defers(ssk->sk);
+	if (test_bit(SDP_CONN_WAS_UP, &conn->flags) && !never)
 		sdp_child_ready(conn, ssk);
 	if (!conn->acceptable && !list_empty(&conn->accept_node)) {
 		sdp_child_gives_place(ssk, conn);
