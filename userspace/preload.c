@@ -607,5 +607,5 @@ void *preload_dlopen(const char *file, int mode)
 {
 	dlopen_fn real = real_dlopen();
 
-	return real(file, self.off ? mode : mode & ~RTLD_DEEPBIND);
+	return real(file, awake() ? mode & ~RTLD_DEEPBIND : mode);
 }
