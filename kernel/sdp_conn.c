@@ -208,6 +208,8 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	conn->zcopy = -1;
 	conn->tx.state = SDP_CLOSED;
 	conn->tx.limit = READ_ONCE(sn->sndbuf_bytes);
+	conn->tx.limit_least = conn->tx.limit;
+	conn->tx.limit_most = conn->tx.limit;
 	conn->tx.notsent_lowat = U32_MAX;
 	conn->tx.rtt.at = jiffies - 1;
 	INIT_LIST_HEAD(&conn->tx.queue);

@@ -240,7 +240,9 @@ struct sdp_conn {
 		u16 watched_ops;	/* of those, whose completion is awaited */
 		u16 unsignalled;	/* of them, since the last signalled */
 		u32 unsignalled_bytes;
-		u32 limit;		/* bytes that may be outstanding, */
+		u32 limit_least;	/* bytes that may be outstanding to a peer that */
+		u32 limit_most;		/* reads, and to one that does not; */
+		u32 limit;		/* and now, between these, */
 		u32 notsent_lowat;	/* and from which on a writer waits, of
 					 * those not posted
 					 */

@@ -195,14 +195,17 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
 void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 {
 	u32 rcv = READ_ONCE(sk->sk_rcvbuf);
-	u32 snd = READ_ONCE(sk->sk_sndbuf);
+	u32 least = READ_ONCE(sk->sk_sndbuf), most = least;
 
 	/* TCP tunes what was not set by the user; so do we, by the sysctls. */
 	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK))
 		rcv = INT_MAX;
-	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK))
-		snd = READ_ONCE(conn->sn->sndbuf_bytes);
-	WRITE_ONCE(conn->tx.limit, snd);
+	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK)) {
+		least = READ_ONCE(conn->sn->sndbuf_bytes);
+		most = max_t(u32, least,
+			     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]));
+	}
+	sdp_tx_set_limit(conn, least, most);
 	sdp_ring_set_max(conn, rcv);
 	sdp_link_sync_alive(sk, conn);
 }

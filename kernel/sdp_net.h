@@ -138,7 +138,7 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	X(zcopy_pinned,	262144, 0, 1073741824, \
 	  "KiB of user memory that may be lent to devices at a time") \
 	X(sndbuf_bytes,	262144, 4096, 16777216, \
-	  "bytes queued or under way unless SO_SNDBUF says otherwise")
+	  "bytes queued or under way, unless SO_SNDBUF says it; more if nobody reads")
 
 struct sdp_net {
 #define SDP_TUNABLE_FIELD(field, def, min, max, help) unsigned int field;

@@ -100,8 +100,10 @@ static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
 		sdp_sent_write(conn, msg);
 	else
 		sdp_msg_sent(conn, msg);
-	if (!conn->tx.outstanding)
+	if (!conn->tx.outstanding) {
+		WRITE_ONCE(conn->tx.limit, conn->tx.limit_least);
 		sdp_msg_idle(conn);
+	}
 }
 
 void sdp_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)

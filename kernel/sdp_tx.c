@@ -541,7 +541,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 			reap = true;
 			continue;
 		}
-		if (conn->tx.armed || !sdp_tx_needs_event(conn))
+		if (!sdp_tx_needs_event(conn))
 			return;
 		/* Somebody waits, and of what is under way nothing would be heard:
 		 * who sent it was to send more, and cannot.
@@ -550,6 +550,8 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		    unlikely(conn->tx.inflight == conn->tx.unsignalled) &&
 		    sdp_tx_may_post(conn) && !conn->tx.broken)
 			sdp_post_nothing(conn);
+		if (conn->tx.armed)
+			return;
 		conn->tx.armed = true;
 		if (!conn->xp->arm_send(conn))
 			return;
@@ -595,10 +597,40 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 		wake_up(&conn->wq);
 }
 
+void sdp_tx_set_limit(struct sdp_conn *conn, u32 least, u32 most)
+{
+	if (likely(least == READ_ONCE(conn->tx.limit_least) &&
+		   most == READ_ONCE(conn->tx.limit_most)))
+		return;
+	spin_lock_bh(&conn->tx.lock);
+	WRITE_ONCE(conn->tx.limit_least, least);
+	WRITE_ONCE(conn->tx.limit_most, most);
+	WRITE_ONCE(conn->tx.limit, least);
+	spin_unlock_bh(&conn->tx.lock);
+}
+
+/*
+ * A writer waits, and the peer has all that it has buffers for and gives none back:
+ * nobody reads there.  Two programs that write to each other before they read would
+ * wait for ever, where TCP takes what its larger buffers hold.  It is no more than
+ * memory until the peer reads: sdp_sent() takes it back with the last byte.
+ */
+static void sdp_tx_grow(struct sdp_conn *conn)
+{
+	u32 limit = conn->tx.limit;
+
+	if (likely(!conn->tx.waiting || conn->tx.inflight) ||
+	    limit >= conn->tx.limit_most || sdp_mem_is_short())
+		return;
+	WRITE_ONCE(conn->tx.limit, min_t(u64, limit * 2ULL, conn->tx.limit_most));
+}
+
 static u8 sdp_tx_take_done(struct sdp_conn *conn)
 {
 	u8 done = conn->tx.done;
 
+	if (conn->tx.want_space && !sdp_tx_writable(conn))
+		sdp_tx_grow(conn);
 	if (conn->tx.want_space && sdp_tx_writable(conn)) {
 		conn->tx.want_space = false;
 		done |= SDP_TX_DONE_SPACE;

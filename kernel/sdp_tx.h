@@ -116,8 +116,19 @@ static inline u32 sdp_tx_limit(const struct sdp_conn *conn)
 	return sdp_mem_is_over() ? min_t(u32, limit, SDP_TX_LEAST) : limit;
 }
 
-/* Of what counts as outstanding, so much may be lent beyond calls: it is not our
- * memory, and one piece may be as long as all that is.
+/**
+ * sdp_tx_set_limit() - how many bytes may be outstanding
+ * @conn: the connection
+ * @least: bytes, to a peer that reads
+ * @most: bytes, to one that does not: so much TCP takes before somebody has to
+ *	read, and programs rely on it that write much before they read
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_tx_set_limit(struct sdp_conn *conn, u32 least, u32 most);
+
+/* Of what counts as outstanding to a peer that reads, so much may be lent beyond
+ * calls: it is not our memory, and one piece may be as long as all that is.
  */
 enum { SDP_TX_LENT = 4 };
 
@@ -158,7 +169,8 @@ static inline u32 sdp_tx_space(const struct sdp_conn *conn)
 		return 0;
 	/* What somebody sends without copying is on its way before. */
 	if (unlikely(READ_ONCE(conn->tx.lending) ||
-		     READ_ONCE(conn->tx.lent) / SDP_TX_LENT >= limit))
+		     READ_ONCE(conn->tx.lent) / SDP_TX_LENT >=
+		     min(limit, READ_ONCE(conn->tx.limit_least))))
 		return 0;
 	return used < limit ? limit - used : 0;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
@@ -32,6 +34,58 @@ TEST(send_until_full)
 	EQ_HEX(POLLOUT, await(p.c, POLLOUT));
 	send_text(p.c, "room again");
 	recv_text(p.s, "room again");
+}
+
+/* Programs write much before they read: as much is taken of both as by TCP. */
+TEST(send_before_reading)
+{
+	enum { MUCH = 1280 * 1024 };
+	struct task a = { .run = task_send, .len = MUCH, .buf = memory(MUCH, 0) }, b;
+	struct pair p;
+
+	pattern_fill(a.buf, MUCH, 1, 0);
+	b = a;
+	pair_open(&p);
+	a.fd = p.c;
+	b.fd = p.s;
+	task_start(&a);
+	task_start(&b);
+	EQ(MUCH, task_join(&a));
+	EQ(MUCH, task_join(&b));
+	recv_pattern(p.s, MUCH, 1, 0);
+	recv_pattern(p.c, MUCH, 1, 0);
+}
+
+/* The same of a file's pages. */
+TEST(sendfile_before_reading)
+{
+	enum { MUCH = 2 << 20 };
+	off_t off = 0;
+	struct pair p;
+	int file;
+	char *m;
+
+	pair_open(&p);
+	file = OK(memfd_create("pattern", 0));
+	OK(ftruncate(file, MUCH));
+	m = mmap(NULL, MUCH, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	CHECK(m != MAP_FAILED);
+	pattern_fill(m, MUCH, 1, 0);
+	while (off < MUCH)
+		CHECK(OK(sendfile(p.c, file, &off, MUCH - off)) > 0);
+	recv_pattern(p.s, MUCH, 1, 0);
+}
+
+/* The same of one who does not wait. */
+TEST(full_is_much)
+{
+	long long sum;
+	struct pair p;
+
+	pair_open(&p);
+	sum = fill(p.c, 5);
+	CHECK(sum >= 1 << 20);
+	recv_pattern(p.s, sum, 5, 0);
 }
 
 /* The other direction has buffers of its own. */
