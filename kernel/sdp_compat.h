@@ -47,6 +47,25 @@ typedef struct sockaddr sdp_sockaddr;
 #define sk_uid(sk)		sock_i_uid((struct sock *)(sk))
 #endif
 
+/*
+ * 6.16: of what TCP's connect() calls to share a port by destination, only the IPv6 half
+ * is a module's to call.  By IPv4 a port is taken for itself alone, though at one address,
+ * and who is bound to no address stays filed under that.
+ */
+#if SDP_KERNEL(6, 16)
+#define SDP_SHARES_PORTS(v4)	(!(v4))
+#define SDP_MOVES_PORTS	false
+#define sdp_v4_hash_connect(row, sk)	((void)(row), -EOPNOTSUPP)
+#define sdp_bhash2_update_saddr(sk, saddr, family)	(-EOPNOTSUPP)
+#define sdp_bhash2_reset_saddr(sk)	do { } while (0)
+#else
+#define SDP_SHARES_PORTS(v4)	true
+#define SDP_MOVES_PORTS	true
+#define sdp_v4_hash_connect	inet_hash_connect
+#define sdp_bhash2_update_saddr	inet_bhash2_update_saddr
+#define sdp_bhash2_reset_saddr	inet_bhash2_reset_saddr
+#endif
+
 /* 6.16: an MRA says no time of its own; 4.096 us * 2^24 is what it says since. */
 #if !SDP_KERNEL(6, 16)
 #define ib_prepare_cm_mra(id) \

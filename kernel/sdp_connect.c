@@ -32,25 +32,10 @@
 #include "sdp_link.h"
 #include "sdp_listen.h"
 #include "sdp_peers.h"
+#include "sdp_port.h"
 #include "sdp_record.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
-
-/* The bucket and the address fields that TCP wants to find untouched. */
-static void sdp_connect_undo_names(struct sock *sk)
-{
-	struct inet_sock *inet = inet_sk(sk);
-
-	inet->inet_daddr = 0;
-	inet->inet_dport = 0;
-	if (sk->sk_family == AF_INET6)
-		memset(&sk->sk_v6_daddr, 0, sizeof(sk->sk_v6_daddr));
-	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK)
-		return;
-	inet->inet_saddr = 0;
-	if (sk->sk_family == AF_INET6)
-		memset(&inet6_sk(sk)->saddr, 0, sizeof(inet6_sk(sk)->saddr));
-}
 
 /* What a failed attempt leaves.  The mode comes after it, and tcp_poll(), which
  * looks at the state alone, after the mode: no poller sees an end without its
@@ -95,7 +80,7 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_FALLBACK, 1);
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_REASON + ssk->reason, 1);
-	sdp_link_put_port(sk, ssk);
+	sdp_port_put(sk, ssk);
 	sock->state = SS_UNCONNECTED;
 	/* Ours until TCP is in SYN_SENT: its poll() would see state CLOSE, an
 	 * end.  What TCP is answered waits for us to release the socket.
@@ -161,7 +146,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 		sdp_connect_fall_back(sk, sock, ssk, refused ? &key : NULL);
 		return;
 	}
-	sdp_link_put_port(sk, ssk);
+	sdp_port_put(sk, ssk);
 	sdp_connect_set_failed(sk, sock, err);
 	smp_store_release(&ssk->mode, SDP_SK_IDLE);	/* with sdp_poll() */
 	sdp_connect_report(sk);
@@ -270,7 +255,7 @@ void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
 	if (!ssk->conn)
 		return;
 	sdp_link_cut(ssk, orderly);
-	sdp_link_put_port(sk, ssk);
+	sdp_port_put(sk, ssk);
 	smp_store_release(&ssk->mode, SDP_SK_IDLE);	/* with sdp_poll() */
 	ssk->reported = false;
 	wake_up_all(&ssk->wq);
@@ -395,6 +380,8 @@ static void sdp_connect_set_to(const struct sock *sk,
 		.ifindex	= READ_ONCE(sk->sk_bound_dev_if),
 		.mark		= READ_ONCE(sk->sk_mark),
 	};
+	if (inet_sk(sk)->inet_num)
+		to->local.port = inet_sk(sk)->inet_sport;
 	if (addr->sa_family == AF_INET) {
 		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &to->remote.ip);
 		to->remote.port = sin->sin_port;
@@ -438,22 +425,6 @@ static struct sdp_conn *sdp_connect_alloc(const struct sock *sk,
 	conn->tos = to->tos;
 	conn->family = to->family;
 	return conn;
-}
-
-/* The port that our Hello names.  TCP, if it comes to that, chooses one for
- * itself: it may share one where the other end is another.
- */
-static int sdp_connect_port(struct sock *sk, struct sdp_sk *ssk,
-			    struct sdp_connect_to *to)
-{
-	if (!inet_sk(sk)->inet_num) {
-		if (sk->sk_prot->get_port(sk, 0))
-			return -EADDRNOTAVAIL;
-		inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
-		ssk->port_ours = true;
-	}
-	to->local.port = inet_sk(sk)->inet_sport;
-	return 0;
 }
 
 /* How long a probe may take, at the most: nobody waits for it. */
@@ -530,7 +501,7 @@ static void sdp_connect_probe(struct sock *sk,
 	sock_hold(sk);
 	sdp_conn_attach(conn, &sdp_connect_probe_ops, sk);
 	sdp_count(sn, SDP_CNT_PROBES, 1);
-	if (sdp_ulp_xport->connect(conn)) {
+	if (sdp_ulp_xport->route(conn) || sdp_ulp_xport->connect(conn)) {
 		spin_lock_bh(&sdp_connect_probes_lock);
 		list_del_init(&conn->accept_node);
 		spin_unlock_bh(&sdp_connect_probes_lock);
@@ -615,11 +586,6 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 	/* As TCP does; getsockname() takes the scope from it. */
 	if (ipv6_addr_type(&to.remote.ip) & IPV6_ADDR_LINKLOCAL)
 		WRITE_ONCE(sk->sk_bound_dev_if, to.ifindex);
-	err = sdp_connect_port(sk, ssk, &to);
-	if (err) {
-		sdp_connect_failed(sk, sock, ssk, -err, SDP_REASON_LIMIT);
-		return;
-	}
 	conn = sdp_connect_alloc(sk, &to, tcp ? READ_ONCE(sn->connect_timeout) :
 						READ_ONCE(sn->require_timeout));
 	if (IS_ERR(conn)) {
@@ -630,7 +596,11 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 	sdp_link_set_conn(ssk, conn);
 	ssk->reported = false;
 	sdp_conn_attach(conn, &sdp_link_ops, ssk);
-	err = sdp_ulp_xport->connect(conn);
+	err = sdp_ulp_xport->route(conn) ?: sdp_port_take(sk, ssk, conn);
+	if (!err) {
+		sdp_link_set_names(sk, conn);
+		err = sdp_ulp_xport->connect(conn);
+	}
 	if (err)
 		sdp_connect_failed(sk, sock, ssk, -err,
 				   conn->reason ?: SDP_REASON_LIMIT);
@@ -729,7 +699,6 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 			if (sdp_connect_needs_reset(ssk))
 				WRITE_ONCE(sk->sk_err, ECONNRESET);
 			sdp_connect_abort(sk, ssk, false);
-			sdp_connect_undo_names(sk);
 		}
 		return -ENOIOCTLCMD;
 	}

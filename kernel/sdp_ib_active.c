@@ -66,7 +66,7 @@ static void sdp_ib_no_address(struct sdp_ib *ib, int err)
 }
 
 /* What the routing tables can say is said at once, as TCP's connect() does. */
-static int sdp_ib_find_way(struct sdp_conn *conn)
+int sdp_ib_route(struct sdp_conn *conn)
 {
 	int err;
 
@@ -82,12 +82,8 @@ static int sdp_ib_find_way(struct sdp_conn *conn)
 
 int sdp_ib_connect(struct sdp_conn *conn)
 {
-	int err = sdp_ib_find_way(conn);
-	struct sdp_ib *ib;
+	struct sdp_ib *ib = sdp_ib_alloc(conn);
 
-	if (err)
-		return err;
-	ib = sdp_ib_alloc(conn);
 	if (!ib)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until freed */

@@ -2,7 +2,7 @@
 /*
  * The active side of the hello exchange, over verbs.
  *
- * But for sdp_ib_connect() and sdp_ib_cm_rep() these are steps of the worker,
+ * But for sdp_ib_route(), sdp_ib_connect() and sdp_ib_cm_rep() these are steps of the worker,
  * which may sleep.  They return nothing: what fails is told by sdp_ib_refuse() or
  * sdp_conn_refuse().
  */
@@ -13,7 +13,8 @@ struct ib_cm_event;
 struct sdp_conn;
 struct sdp_ib;
 
-/* Entry of struct sdp_xport; see there. */
+/* Entries of struct sdp_xport; see there. */
+int sdp_ib_route(struct sdp_conn *conn);
 int sdp_ib_connect(struct sdp_conn *conn);
 
 /**

@@ -177,9 +177,9 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
 		v4_local = conn->local.ip.s6_addr32[3];
 		v4_remote = conn->remote.ip.s6_addr32[3];
 	}
-	/* Not the address to receive for: with a port, the sock is filed under
-	 * that among the bound ones, and found there when the port is put.
-	 * getsockname() takes these where that is the wildcard.
+	/* Not the address to receive for: a client's is set by sdp_port_take(), and
+	 * a child is filed nowhere.  getsockname() takes these where that is the
+	 * wildcard.
 	 */
 	inet->inet_saddr = v4_local;
 	inet->inet_daddr = v4_remote;
@@ -265,6 +265,7 @@ void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	sdp_link_set_conn(ssk, conn);
 	sdp_conn_own(conn);
+	ssk->named = true;
 	sdp_link_set_names(sk, conn);
 	sdp_link_set_limits(sk, conn);
 	WRITE_ONCE(conn->zcopy, ssk->zcopy);
@@ -313,11 +314,4 @@ void sdp_link_cut(struct sdp_sk *ssk, bool orderly)
 	if (!orderly)
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "closed");
 	sdp_conn_put(conn);
-}
-
-void sdp_link_put_port(struct sock *sk, struct sdp_sk *ssk)
-{
-	if (ssk->port_ours && inet_csk(sk)->icsk_bind_hash)
-		sk->sk_prot->put_port(sk);
-	ssk->port_ours = false;
 }

@@ -226,13 +226,4 @@ static inline void sdp_link_sync_stamps(const struct sock *sk,
 		WRITE_ONCE(conn->stamps, stamps);
 }
 
-/**
- * sdp_link_put_port() - give back a port that connect() chose
- * @sk: locked
- * @ssk: ours
- *
- * Context: process.
- */
-void sdp_link_put_port(struct sock *sk, struct sdp_sk *ssk);
-
 #endif

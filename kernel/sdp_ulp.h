@@ -35,7 +35,8 @@ struct sdp_sk {
 	s8 fallback;		/* SDP_FALLBACK; -1: not set */
 	int zcopy;		/* SDP_ZCOPY; -1: the namespace's */
 	bool historic;		/* door 1: made by family number */
-	bool port_ours;		/* connect() chose the port, not bind() */
+	bool named;		/* it has the names of a connection, */
+	bool port_ours;		/* and a port by sdp_port_take(), not by bind() */
 	struct sdp_conn *conn;	/* a reference; written under the socket lock */
 	wait_queue_head_t wq;	/* calls that wait for the outcome.  Not sk_wq:
 				 * one more wake-up there is one more report

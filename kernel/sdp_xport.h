@@ -39,9 +39,13 @@ struct sdp_xport {
 	int (*listen)(u16 port);
 	void (*unlisten)(u16 port);
 
-	/* Begin to connect @conn; the outcome comes as an event.  Any context
-	 * that may allocate with GFP_KERNEL.  0, or a negative errno: of the
-	 * routing tables, with conn->reason set, or else for lack of something.
+	/* What the routing tables say of the way: conn->local.ip is set if it was
+	 * not.  Any context that may allocate with GFP_KERNEL.  0, or a negative
+	 * errno: with conn->reason set, or else for lack of something.
+	 */
+	int (*route)(struct sdp_conn *conn);
+	/* Begin to connect @conn, after route(); the outcome comes as an event.
+	 * The same context.  0, or a negative errno for lack of something.
 	 */
 	int (*connect)(struct sdp_conn *conn);
 

@@ -102,10 +102,10 @@ TEST_ON(cache_refused, ON_DOOR3)
 }
 
 /*
- * TCP may share a port where the other end is another; SDP, which has one of its
- * own, does not stand in its way when there are no more.
+ * A port is shared where the other end is another: when there are no more for one, there
+ * are for others, by TCP and by SDP.
  */
-TEST_ON(cache_needs_no_port, ON_DOOR3)
+TEST_ON(cache_shares_ports, ON_DOOR3)
 {
 	union addr a, b, other;
 	int l = tcp_listener(&a), fresh = tcp_listener(&b);
@@ -126,10 +126,13 @@ TEST_ON(cache_needs_no_port, ON_DOOR3)
 	CHECK(!by_sdp(l, &a));
 	EQ(1, counter("fallback_cached") - was.cached);
 	EQ(limit, counter("fallback_limit"));
-	/* Who would try SDP has to do without. */
+	/* Who tries SDP has one for that, or has to do without. */
 	CHECK(!by_sdp(fresh, &b));
+	limit += !shares_ports();
+	EQ(limit, counter("fallback_limit"));
+	FAILS(EADDRNOTAVAIL, connect_to(sock(), &other));
 	EQ(limit + 1, counter("fallback_limit"));
-	FAILS(EADDRNOTAVAIL, connect_to(required(), &b));
+	FAILS(EADDRNOTAVAIL, connect_to(required(), &other));
 }
 
 TEST_ON(cache_off, ON_DOOR3)

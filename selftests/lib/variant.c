@@ -8,6 +8,7 @@
 
 #include <linux/errqueue.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "variant.h"
 
@@ -273,6 +274,18 @@ long long fill_(int fd, __u64 key)
 		waited = !poll_one(fd, POLLOUT, 100) &&
 			 (on_sdp() || tcp_window_used_up(fd));
 	}
+}
+
+bool shares_ports(void)
+{
+	struct utsname name;
+	int major, minor;
+
+	if (!on_sdp() || variant->family == AF_INET6)
+		return true;
+	OK(uname(&name));
+	CHECK(sscanf(name.release, "%d.%d", &major, &minor) == 2);
+	return major < 6 || (major == 6 && minor < 16);
 }
 
 unsigned long long count(const char *name)
