@@ -24,6 +24,9 @@
  * client would who has a SYN cookie of TCP's.  As many are kept so as there are places,
  * and the oldest then ends.
  *
+ * With TCP_DEFER_ACCEPT a child that is established waits on another list (deferred)
+ * until it has said something, or its time is over.
+ *
  * Peers say how long these lists are and in which order they come and go, so none
  * is walked: each is in the order in which it is looked at from its front.
  */
@@ -160,17 +163,24 @@ static bool sdp_child_defer(struct sdp_conn *conn, struct sdp_sk *ssk)
 	return true;
 }
 
+/* So many at once: as many as have a place may have come side by side. */
+enum { SDP_LISTEN_DUE = 64 };
+
 void sdp_listen_defer_work(struct work_struct *work)
 {
 	struct sdp_sk *ssk = container_of(to_delayed_work(work), struct sdp_sk,
 					  defer);
+	unsigned long now = jiffies;
 	struct sdp_conn *conn;
+	int n = 0;
 
 	spin_lock_bh(&ssk->lock);
 	while ((conn = list_first_entry_or_null(&ssk->deferred, struct sdp_conn,
 						accept_node))) {
-		if (time_before(jiffies, conn->defer_until)) {
-			sdp_ulp_queue_defer(ssk, conn->defer_until - jiffies);
+		bool due = time_after_eq(now, conn->defer_until);
+
+		if (!due || n++ == SDP_LISTEN_DUE) {
+			sdp_ulp_queue_defer(ssk, due ? 0 : conn->defer_until - now);
 			break;
 		}
 		sdp_child_ready(conn, ssk);
