@@ -181,7 +181,6 @@ void sdp_connect_decide(struct work_struct *work)
 		goto out;
 	if (test_bit(SDP_CONN_WAS_UP, &conn->flags)) {
 		sdp_connect_learn(conn, SDP_REASON_NONE);
-		sdp_link_set_names(sk, conn);
 		sdp_link_set_limits(sk, conn);
 		WRITE_ONCE(conn->zcopy, ssk->zcopy);
 		smp_wmb();	/* names before mode, for who looks unlocked */
