@@ -190,7 +190,7 @@ struct sdp_conn {
 		bool waiting;		/* for credits; counts the change */
 		bool watched;		/* meanwhile: a check will come */
 		bool armed;		/* an event of sends will come, */
-		bool told;		/* has, and its completions are being reaped */
+		bool fired;		/* has come, and completions are being reaped */
 		bool timed_out;		/* no answer of the peer's device */
 		bool keepalive;		/* a keepalive is under way */
 		unsigned long keepalive_at;	/* jiffies when it was sent */

@@ -67,7 +67,7 @@ static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	list_del_init(&msg->node);
 	if (msg == conn->tx.rtt.timed) {
-		if (conn->tx.told)
+		if (conn->tx.fired)
 			sdp_rtt_sample(&conn->tx.rtt, ktime_get_ns());
 		conn->tx.rtt.timed = NULL;
 	}

@@ -520,7 +520,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	if (test_and_clear_bit(SDP_CONN_FIRED_SEND, &conn->flags)) {
 		conn->tx.armed = false;
 		reap = true;
-		conn->tx.told = true;
+		conn->tx.fired = true;
 	}
 	if (unlikely(test_and_clear_bit(SDP_CONN_CHECK, &conn->flags))) {
 		conn->xp->poll_send(conn);
@@ -530,7 +530,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
 			conn->xp->poll_send(conn);
-		conn->tx.told = false;
+		conn->tx.fired = false;
 		conn->tx.reg_waits = false;
 		if (sdp_tx_may_post(conn))
 			while (conn->tx.inflight < conn->tx.sq_size &&
