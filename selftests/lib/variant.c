@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include <linux/errqueue.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
 
@@ -243,6 +245,16 @@ int recv_past_lowat_(int fd, size_t len, __u64 key, __u64 pos)
 	return recv_pattern_(fd, len, key, pos);
 }
 
+/* Of SDP: the peer's device has all that was sent. */
+static bool nothing_under_way(int fd)
+{
+	int waits, all;
+
+	OK(ioctl(fd, SIOCOUTQNSD, &waits));
+	OK(ioctl(fd, SIOCOUTQ, &all));
+	return all == waits;
+}
+
 long long fill_(int fd, __u64 key)
 {
 	static char buf[16384];
@@ -272,7 +284,7 @@ long long fill_(int fd, __u64 key)
 		 * fits, and that may take any time.
 		 */
 		waited = !poll_one(fd, POLLOUT, 100) &&
-			 (on_sdp() || tcp_window_used_up(fd));
+			 (on_sdp() ? nothing_under_way(fd) : tcp_window_used_up(fd));
 	}
 }
 
