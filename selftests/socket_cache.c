@@ -252,6 +252,19 @@ TEST_ON(cache_refused_nonblocking, ON_DOOR3)
 	counted(&was, 2, 1, 0, 2);
 }
 
+/* Its refusal is remembered, and used. */
+static int refusal_kept_(int l, const union addr *a, struct counts *was)
+{
+	remember();
+	*was = counts();
+	CHECK(!by_sdp(l, a));
+	CHECK(!by_sdp(l, a));
+	counted(was, 1, 1, 0, 1);
+	return 0;
+}
+
+#define refusal_kept(...) CALL(refusal_kept_(__VA_ARGS__))
+
 /* Whoever listens here knows better. */
 TEST_ON(cache_forgotten_by_listen, ON_DOOR3)
 {
@@ -259,11 +272,7 @@ TEST_ON(cache_forgotten_by_listen, ON_DOOR3)
 	union addr a;
 	int l = tcp_listener(&a);
 
-	remember();
-	was = counts();
-	CHECK(!by_sdp(l, &a));
-	CHECK(!by_sdp(l, &a));
-	counted(&was, 1, 1, 0, 1);
+	refusal_kept(l, &a, &was);
 	close(l);
 	CHECK(by_sdp(listen_again(&a), &a));
 	counted(&was, 1, 1, 0, 1);
@@ -276,11 +285,7 @@ TEST_ON(cache_expires, ON_DOOR3)
 	union addr a;
 	int l = tcp_listener(&a);
 
-	remember();
-	was = counts();
-	CHECK(!by_sdp(l, &a));
-	CHECK(!by_sdp(l, &a));
-	counted(&was, 1, 1, 0, 1);
+	refusal_kept(l, &a, &was);
 	sysctl("cache_timeout", 100);
 	usleep(110000);
 	CHECK(!by_sdp(l, &a));
