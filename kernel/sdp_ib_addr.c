@@ -34,6 +34,7 @@
 #include <linux/sdp.h>
 #include "sdp_conn.h"
 #include "sdp_ib_addr.h"
+#include "sdp_route.h"
 #include "sdp_wire.h"
 
 void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
@@ -81,51 +82,15 @@ static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
 			     struct sdp_addr *local,
 			     const struct sdp_addr *remote, int *via)
 {
+	struct dst_entry *dst = sdp_route_find(net, ifindex, mark, uid, local,
+					       remote);
 	int err;
 
-	if (ipv6_addr_v4mapped(&remote->ip)) {
-		struct flowi4 fl4 = {
-			.flowi4_oif	= ifindex,
-			.flowi4_mark	= mark,
-			.flowi4_proto	= IPPROTO_TCP,
-			.flowi4_uid	= uid,
-			.fl4_sport	= local->port,
-			.fl4_dport	= remote->port,
-			.daddr		= remote->ip.s6_addr32[3],
-		};
-		struct rtable *rt;
-
-		if (!ipv6_addr_any(&local->ip))
-			fl4.saddr = local->ip.s6_addr32[3];
-		rt = ip_route_output_flow(net, &fl4, NULL);
-		if (IS_ERR(rt))
-			return PTR_ERR(rt);
-		err = sdp_ib_check_policy(&rt->dst);
-		*via = rt->rt_flags & RTCF_LOCAL ? 0 : rt->dst.dev->ifindex;
-		ip_rt_put(rt);
-		ipv6_addr_set_v4mapped(fl4.saddr, &local->ip);
-	} else {
-		struct flowi6 fl6 = {
-			.flowi6_oif	= ifindex,
-			.flowi6_mark	= mark,
-			.flowi6_proto	= IPPROTO_TCP,
-			.flowi6_uid	= uid,
-			.fl6_sport	= local->port,
-			.fl6_dport	= remote->port,
-			.daddr		= remote->ip,
-			.saddr		= local->ip,
-		};
-		struct dst_entry *dst;
-
-		dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
-		if (IS_ERR(dst))
-			return PTR_ERR(dst);
-		err = sdp_ib_check_policy(dst);
-		*via = ((struct rt6_info *)dst)->rt6i_flags & RTF_LOCAL ?
-		       0 : dst->dev->ifindex;
-		dst_release(dst);
-		local->ip = fl6.saddr;
-	}
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	err = sdp_ib_check_policy(dst);
+	*via = sdp_route_is_local(dst, remote) ? 0 : dst->dev->ifindex;
+	dst_release(dst);
 	return err;
 }
 

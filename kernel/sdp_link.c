@@ -7,13 +7,12 @@
  * lock, what becomes of it; after that they wake the socket as TCP would: one
  * report each for data, room, end of stream, and error.
  */
-#include <net/ip6_route.h>
 #include <net/ipv6.h>
-#include <net/route.h>
 #include "sdp_clock.h"
 #include "sdp_fetch.h"
 #include "sdp_link.h"
 #include "sdp_ring.h"
+#include "sdp_route.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 
@@ -124,48 +123,16 @@ const struct sdp_conn_ops sdp_link_ops = {
 	.error		= sdp_link_error,
 };
 
-static struct dst_entry *sdp_link_find_v4_route(const struct sock *sk,
-						const struct sdp_conn *conn)
-{
-	struct flowi4 fl4 = {
-		.flowi4_oif	= READ_ONCE(sk->sk_bound_dev_if),
-		.flowi4_mark	= READ_ONCE(sk->sk_mark),
-		.flowi4_proto	= IPPROTO_TCP,
-		.flowi4_uid	= conn->uid,
-		.fl4_sport	= conn->local.port,
-		.fl4_dport	= conn->remote.port,
-		.daddr		= conn->remote.ip.s6_addr32[3],
-		.saddr		= conn->local.ip.s6_addr32[3],
-	};
-	struct rtable *rt = ip_route_output_flow(conn->net, &fl4, NULL);
-
-	return IS_ERR(rt) ? NULL : &rt->dst;
-}
-
-static struct dst_entry *sdp_link_find_v6_route(const struct sock *sk,
-						const struct sdp_conn *conn)
-{
-	struct flowi6 fl6 = {
-		.flowi6_oif	= READ_ONCE(sk->sk_bound_dev_if),
-		.flowi6_mark	= READ_ONCE(sk->sk_mark),
-		.flowi6_proto	= IPPROTO_TCP,
-		.flowi6_uid	= conn->uid,
-		.fl6_sport	= conn->local.port,
-		.fl6_dport	= conn->remote.port,
-		.daddr		= conn->remote.ip,
-		.saddr		= conn->local.ip,
-	};
-	struct dst_entry *dst = ip6_dst_lookup_flow(conn->net, NULL, &fl6, NULL);
-
-	return IS_ERR(dst) ? NULL : dst;
-}
-
-/* As to TCP, but that no packet of ours takes it: IP_MTU, IPV6_MTU and IPV6_PATHMTU ask for it. */
+/* No packet of ours takes it: IP_MTU, IPV6_MTU and IPV6_PATHMTU ask for it. */
 static void sdp_link_set_route(struct sock *sk, const struct sdp_conn *conn)
 {
-	sk_dst_set(sk, ipv6_addr_v4mapped(&conn->remote.ip) ?
-			       sdp_link_find_v4_route(sk, conn) :
-			       sdp_link_find_v6_route(sk, conn));
+	struct sdp_addr from = conn->local;
+	struct dst_entry *dst;
+
+	dst = sdp_route_find(conn->net, READ_ONCE(sk->sk_bound_dev_if),
+			     READ_ONCE(sk->sk_mark), conn->uid, &from,
+			     &conn->remote);
+	sk_dst_set(sk, IS_ERR(dst) ? NULL : dst);
 }
 
 void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
