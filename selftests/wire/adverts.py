@@ -5,6 +5,7 @@ The peer's memory is Python's, and it sees each RDMA read of the kernel; what th
 kernel offers it reads by RDMA, and tries to read beside it.
 """
 import errno
+import socket
 import threading
 import time
 
@@ -504,27 +505,25 @@ def sender_is_killed_and_told_of_bytes(t):
     t.close(s)
 
 
-# Bytes; what is taken of who sends while nobody reads is 4 MiB, by tcp_wmem.
-MORE_THAN_TAKEN = 6 << 20
-
-
 @case(('for ever', None), ('SO_SNDTIMEO', 0.1), accept=1)
 def waits_for_room_after_a_cancel(t, timeout):
     """Taken back, the bytes wait for credits as they would in TCP for a window."""
     c, s = peer_that_takes(t, 20, bufs=4)
     c.bufs = 4
-    t.remote.send_meanwhile(s, MORE_THAN_TAKEN, 3, timeout)
+    # Or all of it might be taken while the peer does not read.
+    t.remote.option(s, socket.SOL_SOCKET, socket.SO_SNDBUF, 131072)
+    t.remote.send_meanwhile(s, 8 * 262144, 3, timeout)
     wants(c, sdp.SRC_AVAIL)
     wants(c, sdp.SRC_AVAIL_CANCEL)
     c.send(sdp.SEND_SM)
     time.sleep(0.5 * FACTOR)
     sent = t.remote.sent_meanwhile(s, 0)
     if timeout:
-        assert 0 < sent < MORE_THAN_TAKEN, sent
+        assert 0 < sent < 8 * 262144, sent
     else:
         assert sent is None, sent
-        sent = MORE_THAN_TAKEN
-    receives(c, pattern(MORE_THAN_TAKEN, 3)[INLINE:sent])
+        sent = 8 * 262144
+    receives(c, pattern(8 * 262144, 3)[INLINE:sent])
     t.kernel_closes(c, s)
 
 
