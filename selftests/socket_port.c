@@ -116,7 +116,7 @@ TEST(port_bound_twice)
 TEST(port_of_any_address)
 {
 	union addr a, me, any, now, none = { .sa.sa_family = AF_UNSPEC };
-	int fd = sock();
+	int fd = sock(), twin = sock();
 
 	needs_sharing();
 	listener(&a, 8);
@@ -126,9 +126,13 @@ TEST(port_of_any_address)
 	/* One that bind() chose is given back with the connection. */
 	close(fd);
 	fd = sock();
+	OK(set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1));
 	OK(bind_to(fd, &any));
+	OK(set_int(twin, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(bind_to(twin, &any));
 	OK(connect_to(fd, &a));
 	must_be_sdp(fd);
+	FAILS(EADDRNOTAVAIL, connect_to(twin, &a));
 	here(&me, addr_port(&any));
 	OK(name_of(fd, &now));
 	CHECK(addr_equal(&me, &now));
