@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How many messages a socket has sent, and whether it waits for its reader.  In a
- * file of its own because only the kernel's header has all of struct tcp_info, and the C library's, which the
- * others include, does not go with it.
+ * file of its own because only the kernel's header has all of struct tcp_info, and the
+ * C library's, which the others include, does not go with it.
  */
 #include <linux/tcp.h>
 
