@@ -265,6 +265,11 @@ static bool sdp_connect_wants_tcp(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
+#if IS_ENABLED(CONFIG_IPV6)
+	/* A source address is preferred by a look-up that has the socket; ours has none. */
+	if (sk->sk_family == AF_INET6 && inet6_sk(sk)->srcprefs)
+		return true;
+#endif
 	return tp->repair || tp->fastopen_connect || sdp_ulp_needs_packets(sk);
 }
 

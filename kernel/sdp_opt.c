@@ -14,6 +14,7 @@
 #include <linux/netfilter.h>
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
+#include <net/ipv6.h>
 #include "sdp_link.h"
 #include "sdp_opt.h"
 #include "sdp_record.h"
@@ -273,6 +274,27 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 	return optname == TCP_QUEUE_SEQ ? -EPERM : -EINVAL;
 }
 
+/* The same of IPV6_ADDRFORM, which would put TCP's functions in the place of ours where the
+ * connection is by IPv4.
+ */
+static int sdp_opt_refuses_v6(struct sock *sk, struct sdp_sk *ssk, int optname,
+			      sockptr_t optval, unsigned int optlen)
+{
+	int value;
+
+	if (optname != IPV6_ADDRFORM || sk->sk_family != AF_INET6 ||
+	    !sdp_opt_active(ssk) || sdp_tcp_info_state(ssk) != TCP_ESTABLISHED)
+		return 0;
+	if (optlen < sizeof(value))
+		return -EINVAL;
+	if (copy_from_sockptr(&value, optval, sizeof(value)))
+		return -EFAULT;
+	if (value != PF_INET)
+		return 0;
+	return ipv6_only_sock(sk) || !ipv6_addr_v4mapped(&sk->sk_v6_daddr) ?
+	       -EADDRNOTAVAIL : -EOPNOTSUPP;
+}
+
 int sdp_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen)
 {
@@ -292,6 +314,8 @@ int sdp_setsockopt(struct socket *sock, int level, int optname,
 	}
 	if (ssk && level == SOL_TCP)
 		err = sdp_opt_refuses(ssk, optname, optval, optlen);
+	else if (ssk && level == SOL_IPV6)
+		err = sdp_opt_refuses_v6(sk, ssk, optname, optval, optlen);
 	if (!err)
 		err = sdp_ulp_tcp(sk)->setsockopt(sock, level, optname, optval,
 						  optlen);
@@ -364,6 +388,12 @@ int sdp_getsockopt(struct socket *sock, int level, int optname,
 		err = sdp_opt_get_tcp(sk, ssk, optname, optval, optlen);
 		if (err != -ENOIOCTLCMD)
 			goto out;
+	}
+	if (ssk && level == SOL_IPV6 && optname == IPV6_ADDRFORM &&
+	    sk->sk_family == AF_INET6 && sdp_opt_active(ssk) &&
+	    sdp_tcp_info_state(ssk) == TCP_ESTABLISHED) {
+		err = sdp_opt_get_int(AF_INET6, optval, optlen);
+		goto out;
 	}
 	err = sdp_ulp_tcp(sk)->getsockopt(sock, level, optname, optval, optlen);
 out:

@@ -262,9 +262,15 @@ static bool sdp_ulp_has_ip_options(const struct sock *sk)
 bool sdp_ulp_needs_packets(const struct sock *sk)
 {
 	if (rcu_access_pointer(sk->sk_filter) || sdp_ulp_has_ip_options(sk) ||
+	    sock_flag(sk, SOCK_LOCALROUTE) ||
 	    READ_ONCE(sk->sk_tsflags) & (SOF_TIMESTAMPING_TX_RECORD_MASK |
 					 SOF_TIMESTAMPING_RX_HARDWARE))
 		return true;
+#ifdef CONFIG_XFRM
+	if (rcu_access_pointer(sk->sk_policy[XFRM_POLICY_OUT]) ||
+	    rcu_access_pointer(sk->sk_policy[XFRM_POLICY_IN]))
+		return true;
+#endif
 #ifdef CONFIG_TCP_AO
 	if (rcu_access_pointer(tcp_sk(sk)->ao_info))
 		return true;

@@ -197,8 +197,9 @@ bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk);
  * @sk: the socket
  *
  * SDP has nothing like TCP_MD5SIG or TCP-AO, no hop limit to look at, no options of
- * IP, no packet to show to a filter (SO_ATTACH_FILTER, SO_ATTACH_BPF), and none whose
- * way out is told of (SO_TIMESTAMPING), or that a network card stamps as it comes in.
+ * IP, no packet to show to a filter (SO_ATTACH_FILTER, SO_ATTACH_BPF), to keep on the
+ * link (SO_DONTROUTE) or to have encrypted (IP_XFRM_POLICY), and none whose way out is
+ * told of (SO_TIMESTAMPING), or that a network card stamps as it comes in.
  *
  * Context: any; of a socket that is not locked, under RCU.
  * Return: true if it has one that SDP cannot keep.

@@ -7,14 +7,20 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/net_tstamp.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/xfrm.h>
 
 #include "lib/trace.h"
 #include "lib/variant.h"
+
+#ifndef IPV6_PREFER_SRC_TMP
+#define IPV6_PREFER_SRC_TMP 1
+#endif
 
 static const char *const words[] = {
 #define WORD(name, word, help) word,
@@ -95,6 +101,21 @@ static int set_filter(int fd)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
 }
 
+/* That what it sends goes in the clear, whatever the host's policies say. */
+static int set_policy(int fd)
+{
+	bool v6 = variant->family == AF_INET6;
+	struct xfrm_userpolicy_info allow = {
+		.sel.family = variant->family,
+		.dir = XFRM_POLICY_OUT, .action = XFRM_POLICY_ALLOW,
+		.lft.soft_byte_limit = XFRM_INF, .lft.hard_byte_limit = XFRM_INF,
+		.lft.soft_packet_limit = XFRM_INF, .lft.hard_packet_limit = XFRM_INF,
+	};
+
+	return setsockopt(fd, v6 ? SOL_IPV6 : SOL_IP, v6 ? IPV6_XFRM_POLICY : IP_XFRM_POLICY,
+			  &allow, sizeof(allow));
+}
+
 /* What SDP cannot keep, and TCP can: of each, TCP alone says whether it has it. */
 static int options_fall_(const union addr *a)
 {
@@ -125,6 +146,16 @@ static int options_fall_(const union addr *a)
 		   SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE));
 	falls(fd, a, SDP_REASON_REFUSED);
 	fd = sock();
+	OK(set_int(fd, SOL_SOCKET, SO_DONTROUTE, 1));
+	falls(fd, a, SDP_REASON_OPTION);
+	fd = sock();
+	if (set_policy(tcp_sock())) {
+		ktap_note("TCP of this kernel has no IP_XFRM_POLICY: %s", ktap_errno(errno));
+	} else {
+		OK(set_policy(fd));
+		falls(fd, a, SDP_REASON_OPTION);
+		fd = sock();
+	}
 	OK(set_int(fd, SOL_IP, IP_MINTTL, 2));
 	falls(fd, a, SDP_REASON_OPTION);
 	fd = sock();
@@ -138,6 +169,9 @@ static int options_fall_(const union addr *a)
 	if (variant->family == AF_INET6) {
 		fd = sock();
 		OK(set_int(fd, SOL_IPV6, IPV6_MINHOPCOUNT, 2));
+		falls(fd, a, SDP_REASON_OPTION);
+		fd = sock();
+		OK(set_int(fd, SOL_IPV6, IPV6_ADDR_PREFERENCES, IPV6_PREFER_SRC_TMP));
 		falls(fd, a, SDP_REASON_OPTION);
 		fd = sock();
 		/* One unit of eight bytes: PadN. */
