@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/compat.h"
 #include "lib/variant.h"
 
 /* After an exec (see the case exec_keeps) the descriptor is ours still. */
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "--after-exec"))
 		return after_exec(atoi(argv[2]), argv[3]);
 	variant_init();
+	compat_init();
 	ret = ktap_main(argc, argv, variant_names, NR_VARIANTS, variant_choose);
 	variant_exit();
 	return ret;

@@ -411,3 +411,38 @@ TEST(tcp_ulp)
 	EQ(-1, setsockopt(p.c, SOL_TCP, TCP_ULP, "tls", 3));
 	CHECK(errno == EEXIST || errno == ENOENT);
 }
+
+/*
+ * IPV6_ADDRFORM: by IPv4 TCP's socket becomes one of IPv4, which one that SDP carries
+ * cannot; it goes on as it was.
+ */
+TEST_ON(addrform, ON_V6)
+{
+	int fd = sock(), other = sock(), l, s;
+	union addr v4, v6;
+	struct pair p;
+
+	FAILS(ENOTCONN, set_int(fd, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+	pair_open(&p);
+	EQ(AF_INET6, get_int(p.c, SOL_IPV6, IPV6_ADDRFORM));
+	FAILS(EADDRNOTAVAIL, set_int(p.c, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+	FAILS(EADDRNOTAVAIL, set_int(p.s, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+
+	l = any_listener(&v6, AF_INET6, 0);
+	addr_set(&v4, AF_INET6, "::ffff:0.0.0.0", addr_port(&v6));
+	addr_set(&v6, AF_INET, host_addr(AF_INET, NULL), 0);
+	memcpy(&v4.in6.sin6_addr.s6_addr[12], &v6.in.sin_addr, 4);
+	OK(connect_to(other, &v4));
+	must_be_sdp(other);
+	s = accept_one(l);
+	EQ(AF_INET6, get_int(other, SOL_IPV6, IPV6_ADDRFORM));
+	if (on_sdp()) {
+		FAILS(EOPNOTSUPP, set_int(other, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+		FAILS(EOPNOTSUPP, set_int(s, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+	} else {
+		OK(set_int(other, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
+		EQ(AF_INET, get_int(other, SOL_SOCKET, SO_DOMAIN));
+	}
+	send_text(other, "by IPv4");
+	recv_text(s, "by IPv4");
+}

@@ -11,6 +11,10 @@
 
 #include "lib/variant.h"
 
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+
 /* Where the kernel chooses; the text before. */
 static void set_range(char was[32], const char *to)
 {
@@ -157,4 +161,30 @@ TEST(names_while_connecting)
 	CHECK(addr_port(&now));
 	here(&me, addr_port(&now));
 	CHECK(addr_equal(&me, &now));
+}
+
+/* A range of its own, from which the kernel chooses. */
+TEST(port_range)
+{
+	union addr me, tcp_me;
+	struct pair p;
+	int fd, i;
+
+	for (i = 0; i < 3; i++) {
+		pair_start(&p);
+		if (set_int(p.c, SOL_IP, IP_LOCAL_PORT_RANGE, 41010 | 41012 << 16)) {
+			EQ(ENOPROTOOPT, errno);
+			ktap_skip("this kernel has no IP_LOCAL_PORT_RANGE");
+		}
+		pair_finish(&p);
+		OK(name_of(p.c, &me));
+		IN_RANGE(41010, 41012, addr_port(&me));
+	}
+	/* One that is bound, too. */
+	here(&tcp_me, 0);
+	fd = sock();
+	OK(set_int(fd, SOL_IP, IP_LOCAL_PORT_RANGE, 41020 | 41020 << 16));
+	OK(bind_to(fd, &tcp_me));
+	OK(name_of(fd, &me));
+	EQ(41020, addr_port(&me));
 }

@@ -2,7 +2,8 @@
 /*
  * Each call on a socket in each state: above all while there is no queue pair below it
  * yet, or none any more.  It is made beside a socket of TCP's in the same state, and
- * both answer the same (lib/sweep.c has the calls, and what SDP answers otherwise).
+ * both answer the same (lib/sweep.c has the calls, lib/compat.c what SDP answers
+ * otherwise).
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/compat.h"
 #include "lib/sweep.h"
 #include "lib/variant.h"
 
@@ -224,6 +226,37 @@ TEST(state_peer_gone)
 	sweep_state(peer_gone, SWEEP_SENT);
 }
 
+/* Behind its last byte, which was not taken, it is over. */
+static int peer_gone_unread(void)
+{
+	struct pair p = open_pair();
+
+	send_text(p.s, "something to be read");
+	arrived(p.c, 20);
+	close(p.s);
+	await(p.c, POLLRDHUP);
+	return p.c;
+}
+
+TEST(state_peer_gone_unread)
+{
+	sweep_state(peer_gone_unread, SWEEP_SENT);
+}
+
+static int half_shut_by_peer(void)
+{
+	struct pair p = open_pair();
+
+	OK(shutdown(p.s, SHUT_WR));
+	await(p.c, POLLRDHUP);
+	return p.c;
+}
+
+TEST(state_half_shut_by_peer)
+{
+	sweep_state(half_shut_by_peer, SWEEP_SENT);
+}
+
 static int shut(void)
 {
 	struct pair p = open_pair();
@@ -298,6 +331,52 @@ static int fallen_back(void)
 TEST(state_fallen_back)
 {
 	sweep_state(fallen_back, SWEEP_EQUAL);
+}
+
+/* ------------------------------------------------------------ what is documented */
+
+/* Each option that TCP has is one of docs/compatibility.md. */
+TEST_ON(state_options, ON_TCP)
+{
+	EQ(0, sweep_unknown());
+}
+
+static void differs_no_more(const char *name, const char *what)
+{
+	ktap_note("%s answers as TCP in all states that were tried (%s): lib/compat.c says that it does not",
+		  name, what);
+}
+
+/*
+ * Nothing that is said there to differ has been seen to answer as TCP in each of the
+ * states above, which this follows: run it with -t 'state_*'.
+ */
+TEST_ON(state_differences, ON_SDP)
+{
+	static const char *const what[] = { "value", "getsockopt()", "setsockopt()" };
+	unsigned int n = variant_by_name(variant_name()), i, j;
+	int wrong = 0;
+
+	for (i = 0; i < compat_nr_options; i++) {
+		const struct compat_option *row = &compat_options[i];
+
+		if (row->level == (variant->family == AF_INET ? SOL_IPV6 : SOL_IP) ||
+		    (row->differs & COMPAT_REQUIRED && variant->door == DOOR3))
+			continue;
+		for (j = 0; j < COMPAT_WHAT; j++) {
+			if (!(row->differs & BIT(j)) || compat_has_seen_option(n, row, BIT(j)))
+				continue;
+			differs_no_more(row->name, what[j]);
+			wrong++;
+		}
+	}
+	for (i = 0; i < compat_nr_calls; i++) {
+		if (compat_has_seen_call(n, &compat_calls[i]))
+			continue;
+		differs_no_more(compat_calls[i].call, "call");
+		wrong++;
+	}
+	EQ(0, wrong);
 }
 
 /* ----------------------------------------------------- what was asked for early */

@@ -13,6 +13,7 @@
 #include <sys/select.h>
 #include <sys/sendfile.h>
 
+#include "compat.h"
 #include "sweep.h"
 #include "variant.h"
 
@@ -66,53 +67,47 @@ static void same(struct sweeping *s, struct answer is, struct answer tcp,
 
 /* ------------------------------------------------------------------- options */
 
-/* Where SDP is known to answer otherwise than TCP, and why that is right. */
-enum { VALUE = 1, GET = 2, SET = 4 };
-
-static const struct known {
+/*
+ * Each socket has its own of these, or it is a matter of time: of two of TCP's they differ,
+ * too.
+ */
+static const struct {
 	int level, option;
-	unsigned int what;
-} known[] = {
-	/* One of a kind, a matter of time, or what TCP has tuned by itself. */
-	{ SOL_SOCKET, SO_RCVBUF, VALUE },
-	{ SOL_SOCKET, SO_SNDBUF, VALUE },
-	{ SOL_SOCKET, SO_PEERNAME, VALUE | GET },	/* not before there is one */
-	{ SOL_SOCKET, SO_INCOMING_CPU, VALUE },
-	{ SOL_SOCKET, SO_INCOMING_NAPI_ID, VALUE },
-	{ SOL_SOCKET, SO_MEMINFO, VALUE },
-	{ SOL_IP, IP_PROTOCOL, VALUE },		/* the port */
-	{ SOL_IP, IP_MULTICAST_TTL, VALUE },	/* a packet's, as the next two */
-	{ SOL_IPV6, IPV6_MULTICAST_HOPS, VALUE },
-	{ SOL_IPV6, IPV6_MULTICAST_IF, VALUE },
-	{ SOL_IPV6, IPV6_V6ONLY, VALUE | SET },	/* not with a port, which one is kept */
-	{ SOL_TCP, TCP_TIMESTAMP, VALUE },
-	/* Of the way that packets take. */
-	{ SOL_TCP, TCP_MAXSEG, VALUE },
-	{ SOL_TCP, TCP_WINDOW_CLAMP, VALUE },
-	{ SOL_IP, IP_MTU, VALUE | GET },
-	{ SOL_IPV6, IPV6_MTU, VALUE | GET },
-	{ SOL_IPV6, IPV6_PATHMTU, VALUE | GET },
-	/* It is ours: by another upper layer, and with our options. */
-	{ SOL_TCP, TCP_ULP, VALUE | GET },
-	{ SOL_TCP, SDP_ZCOPY_THRESH, VALUE | GET | SET },
-	{ SOL_IP, IP_SDP_INFO, GET },
-	{ SOL_IPV6, IP_SDP_INFO, GET },
-	/* Refused while SDP carries the stream. */
-	{ SOL_TCP, TCP_ZEROCOPY_RECEIVE, GET },
-	{ SOL_TCP, TCP_REPAIR, SET },
-	{ SOL_IPV6, IPV6_ADDRFORM, GET },
+} own[] = {
+	{ SOL_SOCKET, SO_RCVBUF },
+	{ SOL_SOCKET, SO_SNDBUF },
+	{ SOL_SOCKET, SO_PEERNAME },
+	{ SOL_SOCKET, SO_INCOMING_CPU },
+	{ SOL_SOCKET, SO_INCOMING_NAPI_ID },
+	{ SOL_SOCKET, SO_MEMINFO },
+	{ SOL_IP, IP_PROTOCOL },		/* the port */
+	{ SOL_IP, IP_MTU },			/* of the route; mtu_of_route compares it */
+	{ SOL_IPV6, IPV6_MTU },
+	{ SOL_TCP, TCP_TIMESTAMP },
 };
 
-static bool is_known(int level, int option, unsigned int what)
+static bool is_own(int level, int option)
 {
 	unsigned int i;
 
+	for (i = 0; i < ARRAY_SIZE(own); i++)
+		if (own[i].level == level && own[i].option == option)
+			return true;
+	return false;
+}
+
+/* Of options that differ as compat.c says. */
+static bool is_known(struct sweeping *s, int level, int option, unsigned int what)
+{
+	const struct compat_option *row = compat_option(level, option);
+
 	if (level == SOL_SDP)
 		return true;
-	for (i = 0; i < ARRAY_SIZE(known); i++)
-		if (known[i].level == level && known[i].option == option)
-			return known[i].what & what;
-	return false;
+	if (!on_sdp() || !row || !(row->differs & what))
+		return false;
+	if (s->equal)
+		compat_saw_option(variant_by_name(variant_name()), row, what);
+	return true;
 }
 
 static struct answer get_option(int fd, int level, int option, socklen_t len)
@@ -150,10 +145,13 @@ static void try_get(struct sweeping *s, int level, int option)
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		is = get_option(s->fd, level, option, lens[i]);
 		tcp = get_option(s->like, level, option, lens[i]);
-		if (is_known(level, option, GET))
-			continue;
-		if (is_known(level, option, VALUE))
+		if (is_own(level, option))
 			is.value = tcp.value;
+		if ((is.ret != tcp.ret || is.err != tcp.err) &&
+		    is_known(s, level, option, COMPAT_GET))
+			continue;
+		if (is.value != tcp.value && is_known(s, level, option, COMPAT_VALUE))
+			continue;
 		same(s, is, tcp, "getsockopt(%d, %d), %u bytes", level, option, lens[i]);
 	}
 }
@@ -191,7 +189,8 @@ static void try_set(struct sweeping *s, int level, int option)
 				restore(s->fd, level, option, had);
 			if (!tcp.ret)
 				restore(s->like, level, option, tcp_had);
-			if (!is_known(level, option, SET))
+			if ((is.ret == tcp.ret && is.err == tcp.err) ||
+			    !is_known(s, level, option, COMPAT_SET))
 				same(s, is, tcp, "setsockopt(%d, %d, %d), %d bytes", level,
 				     option, value, lens[i]);
 		}
@@ -325,7 +324,7 @@ static long long call_mmap(int fd)
 
 	if (at != MAP_FAILED)
 		munmap(at, 4096);
-	return on_sdp() ? 0 : at == MAP_FAILED;	/* ours has none */
+	return at == MAP_FAILED;
 }
 
 static long long call_diag(int fd)
@@ -472,10 +471,9 @@ static long long call_dissolve(int fd)
 struct call {
 	const char *name;
 	long long (*run)(int fd);
-	bool differs;
 };
 
-#define C(name) { #name, call_##name, false }
+#define C(name) { #name, call_##name }
 
 static const struct call looks[] = {
 	C(poll), C(poll_out), C(select), C(epoll_level), C(epoll_edge), C(getsockname),
@@ -494,13 +492,24 @@ static const struct call sends[] = {
 };
 
 static const struct call changes[] = {
-	C(shut_odd), C(connect), C(accept),
-	/* Of one that is over SDP keeps the port for as long as the socket is open. */
-	{ "bind", call_bind, true },
-	C(shut_rd), C(poll), C(recv), C(shut_wr),
+	C(shut_odd), C(connect), C(accept), C(bind), C(shut_rd), C(poll), C(recv), C(shut_wr),
 	C(poll), C(send), C(shut_rd), C(recv), C(poll), C(dissolve), C(poll), C(recv), C(send),
 	C(getpeername), C(send_first), C(listen), C(poll), C(accept), C(dissolve), C(poll),
 };
+
+static bool is_known_call(struct sweeping *s, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; on_sdp() && i < compat_nr_calls; i++) {
+		if (strcmp(compat_calls[i].name, name))
+			continue;
+		if (s->equal)
+			compat_saw_call(variant_by_name(variant_name()), &compat_calls[i]);
+		return true;
+	}
+	return false;
+}
 
 static void try_calls(struct sweeping *s, const struct call *calls, unsigned int n)
 {
@@ -510,7 +519,7 @@ static void try_calls(struct sweeping *s, const struct call *calls, unsigned int
 	for (i = 0; i < n; i++) {
 		is = answer(calls[i].run(s->fd));
 		tcp = answer(calls[i].run(s->like));
-		if (!calls[i].differs)
+		if ((is.ret == tcp.ret && is.err == tcp.err) || !is_known_call(s, calls[i].name))
 			same(s, is, tcp, "%s", calls[i].name);
 	}
 }
@@ -588,4 +597,38 @@ int sweep_(int fd, int like, enum sweep how)
 	try_calls(&s, sends, ARRAY_SIZE(sends));
 	try_calls(&s, changes, ARRAY_SIZE(changes));
 	return end(&s);
+}
+
+/* What the kernel takes for an option. */
+static bool is_answered(int fd, int level, int option)
+{
+	static const socklen_t lens[] = { sizeof(int), LARGE };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++)
+		if (get_option(fd, level, option, lens[i]).err != ENOPROTOOPT ||
+		    set_option(fd, level, option, 0, lens[i]).err != ENOPROTOOPT)
+			return true;
+	return false;
+}
+
+int sweep_unknown_(void)
+{
+	int unknown = 0, option, fd;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(levels); i++) {
+		if (levels[i] == SOL_SDP || (levels[i] == SOL_IPV6 && variant->family == AF_INET))
+			continue;
+		for (option = 0; option < OPTIONS; option++) {
+			fd = sock();
+			if (is_answered(fd, levels[i], option) &&
+			    !compat_option(levels[i], option)) {
+				ktap_note("option %d of level %d", option, levels[i]);
+				unknown++;
+			}
+			close(fd);
+		}
+	}
+	return unknown;
 }

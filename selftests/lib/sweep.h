@@ -24,4 +24,12 @@ int sweep_(int fd, int like, enum sweep how);
 int sweep_looks_(int fd, int like, enum sweep how);
 #define sweep_looks(...) CALL(sweep_looks_(__VA_ARGS__))
 
+/*
+ * Options that a socket of the variant answers to and compat.c does not know, printed.
+ *
+ * Return: how many.
+ */
+int sweep_unknown_(void);
+#define sweep_unknown()	CALL(sweep_unknown_())
+
 #endif
