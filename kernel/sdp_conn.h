@@ -288,7 +288,9 @@ struct sdp_conn {
 		bool over;		/* the error was told; also under tx.lock */
 		int fail;		/* protocol error, negative errno */
 		u32 asked;		/* bytes of a buffer that the peer wants */
-		bool asks;		/* and has no answer yet */
+		u32 asked_at;		/* where the reader was then, as read counts */
+		bool asked_unread;	/* and had not taken all */
+		bool asks;		/* it has no answer yet */
 		u16 old;		/* posted buffers that are not of rcv_size */
 		u16 flush;		/* posted when the ring began to shrink */
 		u32 shrink;		/* bytes of a buffer, promised to the peer; */

@@ -16,8 +16,9 @@
  * that is not enough: it has a full message, waits for credits, and asks for
  * larger buffers (ChRcvBuf, 5.1).  From then on only larger ones are posted, and
  * when the last small one has been used the answer goes, and with it the right
- * to send longer messages.  A peer that says in its Hello that it has what it
- * wants us to have will not ask, and gets large ones at once.
+ * to send longer messages.  While nobody takes what has come it has to wait.  A
+ * peer that says in its Hello that it has what it wants us to have will not ask,
+ * and gets large ones at once.
  *
  * It shrinks again when the peer has nothing to say.  A posted buffer comes back
  * by being used and in no other way, so only the peer can see to it: it asks for
@@ -266,17 +267,25 @@ void sdp_ring_shrink(struct sdp_conn *conn)
 	WRITE_ONCE(conn->rx.low, false);
 }
 
-/* Or what it asks for is to be had when it is. */
-static bool sdp_ring_is_owned(struct sdp_conn *conn)
+/*
+ * What a peer asks for it has when somebody has accepted, and, if that is larger
+ * buffers, when somebody reads: it goes on with messages that it has made for the
+ * others, of which as many as TCP's first window takes would not fit into the limit
+ * of what nobody reads.
+ */
+static bool sdp_ring_may_resize(struct sdp_conn *conn, bool larger)
 {
-	bool owned;
+	bool may;
 
 	spin_lock_bh(&conn->rx.lock);
-	owned = conn->rx.owned;
-	if (!owned)
+	may = conn->rx.owned;
+	if (!may)
 		conn->rx.withheld = true;
+	else if (larger && conn->rx.asked_unread && conn->rx.inq &&
+		 conn->rx.read == conn->rx.asked_at)
+		may = sdp_ring_is_waited(conn);
 	spin_unlock_bh(&conn->rx.lock);
-	return owned;
+	return may;
 }
 
 void sdp_ring_resize(struct sdp_conn *conn)
@@ -285,7 +294,7 @@ void sdp_ring_resize(struct sdp_conn *conn)
 	LIST_HEAD(bufs);
 	u16 room, n = 0;
 
-	if (!sdp_ring_is_owned(conn))
+	if (!sdp_ring_may_resize(conn, size))
 		return;
 	room = conn->rx.rq_size - READ_ONCE(conn->tx.flow.posted);
 	if (size && !room)

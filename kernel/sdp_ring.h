@@ -31,9 +31,10 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
  *
  * Has conn->rcv_size told to the peer: at once if nothing changes, since it may
  * not or there is no memory; else when all that were posted before have been
- * used.  If there is no place in the receive queue, or nobody has accepted the
- * connection, conn->rx.asks stays set, and the caller tries again after the next
- * message, or when somebody has.
+ * used.  If there is no place in the receive queue, if nobody has accepted the
+ * connection, or larger ones are asked for and nobody takes what has come,
+ * conn->rx.asks stays set, and the caller tries again after the next message, or when
+ * somebody has.
  *
  * If it asks for no more than it has, the ring shrinks to the fewest buffers of
  * that size as soon as the peer has heard the answer: it sends nothing longer

@@ -136,6 +136,8 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		if (heard & SDP_HEARD_RCVBUF) {
 			conn->rx.asks = true;
 			conn->rx.asked = msg->ext.rcvsz;
+			conn->rx.asked_at = READ_ONCE(conn->rx.read);
+			conn->rx.asked_unread = READ_ONCE(conn->rx.inq);
 		}
 		if (heard & SDP_HEARD_RCVBUF_ACK)
 			sdp_size_given(conn, msg->ext.rcvsz);

@@ -88,6 +88,34 @@ TEST(full_is_much)
 	recv_pattern(p.s, sum, 5, 0);
 }
 
+/*
+ * What fits into TCP's first window is at the reader before he reads, whatever it was
+ * written in: some wait for all of a request (FIONREAD) before they take any.
+ */
+TEST(arrives_unread)
+{
+	enum { ALL = 48 * 1024 };
+	static const int pieces[] = { ALL, 16 * 1024, 4096, 1000 };
+	unsigned int round, i;
+	struct pair p;
+	int n, at;
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < ARRAY_SIZE(pieces); i++) {
+			pair_open(&p);
+			for (at = 0; at < ALL; at += n) {
+				n = pieces[i] < ALL - at ? pieces[i] : ALL - at;
+				send_pattern(p.c, n, 3, at);
+			}
+			arrived(p.s, ALL);
+			recv_pattern(p.s, ALL, 3, 0);
+			close(p.c);
+			close(p.s);
+			close(p.l);
+		}
+	}
+}
+
 /* The other direction has buffers of its own. */
 TEST(full_one_way_only)
 {
