@@ -41,7 +41,7 @@ all: module tools
 module:
 	@test -d $(KDIR) || { echo "No kernel build tree at $(KDIR): install linux-headers-$$(uname -r), or say make KDIR=..." >&2; exit 1; }
 	mkdir -p $(O)/module/$(KVER)
-	@find Kbuild kernel uapi -name Kbuild -o -name '*.[ch]' ! -name '*.mod.c' | while read -r f; do \
+	@find Kbuild kernel uapi -name Kbuild -o -name '*.awk' -o -name '*.[ch]' ! -name '*.mod.c' | while read -r f; do \
 		cmp -s "$$f" "$(O)/module/$(KVER)/$$f" || \
 		install -D -m 644 "$$f" "$(O)/module/$(KVER)/$$f" || exit; done
 	$(MAKE) -C $(KDIR) M=$(O)/module/$(KVER) modules

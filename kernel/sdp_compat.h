@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Every difference between kernel versions, and nothing else.
+ * Every difference between kernels, and nothing else.
  *
- * The code is written for the newest kernel; this header, included before
- * every file by a compiler flag, bends the older ones to it.  No other file
- * looks at LINUX_VERSION_CODE.  Newest difference first, with the release
- * that brought it.
+ * The code is written for the newest kernel; this header, included before every file
+ * by a compiler flag, bends the others to it.  It asks for no version, since those who
+ * keep one for years take in what is newer: sdp_probe.c asks the headers themselves.
+ * No other file looks at what that found.  Newest difference first, with the release
+ * of mainline that brought it.
  */
 #ifndef _SDP_COMPAT_H
 #define _SDP_COMPAT_H
@@ -13,15 +14,17 @@
 /* Before any header that prints; this one comes first in every file. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/version.h>
+#include <linux/mm.h>
 #include <linux/net.h>
+#include <linux/rbtree.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/splice.h>
 #include <linux/sysctl.h>
 #include <linux/uio.h>
+#include <net/inet_sock.h>
 #include <net/sock.h>
-
-#define SDP_KERNEL(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
+#include "sdp_have.h"
 
 /* 7.0: objects are allocated by their type. */
 #ifndef kzalloc_obj
@@ -29,21 +32,21 @@
 #endif
 
 /* 6.19: address arguments of bind() and connect() got a type of their own. */
-#if SDP_KERNEL(6, 19)
+#if SDP_HAVE_SOCKADDR_UNSIZED
 typedef struct sockaddr_unsized sdp_sockaddr;
 #else
 typedef struct sockaddr sdp_sockaddr;
 #endif
 
 /* 6.18: the listener look-ups lost their hash table argument. */
-#if SDP_KERNEL(6, 18)
+#if SDP_HAVE_LOOKUP_WITHOUT_TABLE
 #define SDP_HASHINFO(net)
 #else
 #define SDP_HASHINFO(net)	(net)->ipv4.tcp_death_row.hashinfo,
 #endif
 
 /* 6.17: sock_i_uid() became sk_uid(). */
-#if !SDP_KERNEL(6, 17)
+#if !SDP_HAVE_SK_UID
 #define sk_uid(sk)		sock_i_uid((struct sock *)(sk))
 #endif
 
@@ -52,42 +55,68 @@ typedef struct sockaddr sdp_sockaddr;
  * is a module's to call.  By IPv4 a port is taken for itself alone, though at one address,
  * and who is bound to no address stays filed under that.
  */
-#if SDP_KERNEL(6, 16)
+#if SDP_HAVE_INET_HASH_CONNECT
+#define SDP_SHARES_PORTS(v4)	true
+#define sdp_v4_hash_connect	inet_hash_connect
+#else
 #define SDP_SHARES_PORTS(v4)	(!(v4))
-#define SDP_MOVES_PORTS	false
 #define sdp_v4_hash_connect(row, sk)	((void)(row), -EOPNOTSUPP)
+#endif
+/* 6.1: who is bound is filed by the address too.  Before, the port is all. */
+#if SDP_HAVE_BHASH2_UPDATE && SDP_HAVE_BHASH2_RESET
+#define SDP_MOVES_PORTS	true
+#define sdp_bhash2_update_saddr	inet_bhash2_update_saddr
+#define sdp_bhash2_reset_saddr	inet_bhash2_reset_saddr
+#elif SDP_HAVE_BHASH2
+#define SDP_MOVES_PORTS	false
 #define sdp_bhash2_update_saddr(sk, saddr, family)	(-EOPNOTSUPP)
 #define sdp_bhash2_reset_saddr(sk)	do { } while (0)
 #else
-#define SDP_SHARES_PORTS(v4)	true
 #define SDP_MOVES_PORTS	true
-#define sdp_v4_hash_connect	inet_hash_connect
-#define sdp_bhash2_update_saddr	inet_bhash2_update_saddr
-#define sdp_bhash2_reset_saddr	inet_bhash2_reset_saddr
+static inline int sdp_bhash2_update_saddr(struct sock *sk, void *saddr, int family)
+{
+	if (family == AF_INET)
+		sk_rcv_saddr_set(sk, *(__be32 *)saddr);
+#if IS_ENABLED(CONFIG_IPV6)
+	else
+		sk->sk_v6_rcv_saddr = *(struct in6_addr *)saddr;
+#endif
+	return 0;
+}
+
+static inline void sdp_bhash2_reset_saddr(struct sock *sk)
+{
+	inet_sk(sk)->inet_rcv_saddr = 0;
+#if IS_ENABLED(CONFIG_IPV6)
+	sk->sk_v6_rcv_saddr = in6addr_any;
+#endif
+}
 #endif
 
 /* 6.16: an MRA says no time of its own; 4.096 us * 2^24 is what it says since. */
-#if !SDP_KERNEL(6, 16)
+#if !SDP_HAVE_PREPARE_CM_MRA
 #define ib_prepare_cm_mra(id) \
 	ib_send_cm_mra(id, IB_CM_MRA_FLAG_DELAY | 24, NULL, 0)
 #endif
 
 /* 6.16: msg_zerocopy_realloc() knows of device memory. */
-#if SDP_KERNEL(6, 16)
+#if SDP_HAVE_ZEROCOPY_OF_DEVICE
 #define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL, false)
-#else
+#elif SDP_HAVE_NET_ZCOPY
 #define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL)
+#else
+#define sdp_zerocopy_realloc(sk, size)	sock_zerocopy_realloc(sk, size, NULL)
 #endif
 
 /* 6.11: sysctl handlers take a const table. */
-#if SDP_KERNEL(6, 11)
+#if SDP_HAVE_CONST_CTL_TABLE
 typedef const struct ctl_table sdp_ctl_table;
 #else
 typedef struct ctl_table sdp_ctl_table;
 #endif
 
 /* 6.10: accept() takes a structure. */
-#if SDP_KERNEL(6, 10)
+#if SDP_HAVE_ACCEPT_ARG
 #define SDP_ACCEPT_ARGS		struct proto_accept_arg *arg
 #define SDP_ACCEPT_PASS		arg
 #define SDP_ACCEPT_FLAGS	(arg->flags)
@@ -98,21 +127,21 @@ typedef struct ctl_table sdp_ctl_table;
 #endif
 
 /* 6.10: __assign_str() knows its source. */
-#if SDP_KERNEL(6, 10)
+#if SDP_HAVE_ASSIGN_STR
 #define sdp_assign_str(dst, src)	__assign_str(dst)
 #else
 #define sdp_assign_str(dst, src)	__assign_str(dst, src)
 #endif
 
 /* 6.9: a handler of sock_diag has an owner, who stays loaded for its dumps. */
-#if SDP_KERNEL(6, 9)
+#if SDP_HAVE_DIAG_OWNER
 #define SDP_DIAG_OWNER		.owner = THIS_MODULE,
 #else
 #define SDP_DIAG_OWNER
 #endif
 
 /* 6.7: options that are one bit, of both families, are bits of inet_flags. */
-#if SDP_KERNEL(6, 7)
+#if SDP_HAVE_INET_FLAGS
 #define sdp_inet_copy_flags(to, from) \
 	((to)->inet_flags = READ_ONCE((from)->inet_flags))
 #define sdp_inet6_copy_flags(to, from)	do { } while (0)
@@ -144,7 +173,7 @@ typedef struct ctl_table sdp_ctl_table;
 #endif
 
 /* 6.6: sysctl tables carry their size; no sentinel. */
-#if SDP_KERNEL(6, 6)
+#if SDP_HAVE_SYSCTL_SIZE
 #define SDP_CTL_SENTINEL	0
 #else
 #define SDP_CTL_SENTINEL	1
@@ -153,42 +182,216 @@ typedef struct ctl_table sdp_ctl_table;
 #endif
 
 /* 6.5: sendpage is gone, splice and sendfile arrive as sendmsg(). */
-#if SDP_KERNEL(6, 5)
+#if SDP_HAVE_SENDPAGE
+#define sdp_ops_no_sendpage(ops)	((ops)->sendpage = sock_no_sendpage)
+#else
 #define sdp_ops_no_sendpage(ops)	do { } while (0)
+#endif
+#if SDP_HAVE_SPLICE_EOF
 #define sdp_ops_set_splice_eof(ops, fn)	((ops)->splice_eof = (fn))
 #define sdp_ops_call_splice_eof(ops, sock)	((ops)->splice_eof(sock))
-#define SDP_MSG_MORE			MSG_MORE
-#define SDP_MSG_SPLICE_PAGES		MSG_SPLICE_PAGES
 #else
 #define sdp_ops_set_splice_eof(ops, fn)	do { } while (0)
 #define sdp_ops_call_splice_eof(ops, sock)	do { } while (0)
+#endif
+#ifdef MSG_SENDPAGE_NOTLAST
 #define SDP_MSG_MORE			(MSG_MORE | MSG_SENDPAGE_NOTLAST)
+#else
+#define SDP_MSG_MORE			MSG_MORE
+#endif
+#ifdef MSG_SPLICE_PAGES
+#define SDP_MSG_SPLICE_PAGES		MSG_SPLICE_PAGES
+#else
 #define SDP_MSG_SPLICE_PAGES		0
-#define sdp_ops_no_sendpage(ops)	((ops)->sendpage = sock_no_sendpage)
+#endif
+#if !SDP_HAVE_COPY_SPLICE_READ
 #define copy_splice_read		generic_file_splice_read
 #endif
 
 /* 6.4: an iterator's segments are had by a helper. */
-#if SDP_KERNEL(6, 4)
+#if SDP_HAVE_ITER_IOV
 #define sdp_iter_iov(iter)	iter_iov(iter)
 #else
 #define sdp_iter_iov(iter)	((iter)->iov)
 #endif
 
+/* 6.3: a socket's own range of local ports. */
+#if SDP_HAVE_LOCAL_PORT_RANGE
+#define sdp_inet_copy_port_range(to, from) \
+	((to)->local_port_range = (from)->local_port_range)
+#else
+#define sdp_inet_copy_port_range(to, from)	do { } while (0)
+#endif
+
+/* 6.0: an iterator over one piece of user memory. */
+#if !SDP_HAVE_USER_BACKED_ITER
+#define user_backed_iter(iter)	iter_is_iovec(iter)
+#endif
+
 /* Where an iterator of user memory stands, and bytes up to its segment's end. */
 static inline void __user *sdp_iter_addr(const struct iov_iter *iter)
 {
+#if SDP_HAVE_ITER_UBUF
 	if (iter_is_ubuf(iter))
 		return iter->ubuf + iter->iov_offset;
+#endif
 	return sdp_iter_iov(iter)->iov_base + iter->iov_offset;
 }
 
 static inline size_t sdp_iter_len(const struct iov_iter *iter)
 {
+#if SDP_HAVE_ITER_UBUF
 	if (iter_is_ubuf(iter))
 		return iov_iter_count(iter);
+#endif
 	return min_t(size_t, iov_iter_count(iter),
 		     sdp_iter_iov(iter)->iov_len - iter->iov_offset);
 }
+
+/* 6.0: io_uring's SEND_ZC: who is told when the memory is free comes with the message. */
+#if SDP_HAVE_MSG_UBUF
+#define sdp_msg_ubuf(msg)	((msg)->msg_ubuf)
+#else
+#define sdp_msg_ubuf(msg)	((struct ubuf_info *)NULL)
+#endif
+
+/* 6.0: a socket says that it can do so.  Before, SO_ZEROCOPY alone is asked for. */
+#if SDP_HAVE_SUPPORT_ZC
+#define sdp_sock_support_zc(sock)	set_bit(SOCK_SUPPORT_ZC, &(sock)->flags)
+#else
+#define sdp_sock_support_zc(sock)	do { } while (0)
+#endif
+
+/* 6.0: a sockmap reads packets; before, it goes around these operations. */
+#if SDP_HAVE_READ_SKB
+#define sdp_ops_no_read_skb(ops)	((ops)->read_skb = NULL)
+#else
+#define sdp_ops_no_read_skb(ops)	do { } while (0)
+#endif
+
+/* 5.19: io_uring asks how much is left to be read, and is told in the message. */
+#if SDP_HAVE_MSG_GET_INQ
+#define sdp_msg_wants_inq(msg)		((msg)->msg_get_inq)
+#define sdp_msg_set_inq(msg, inq)	((msg)->msg_inq = (inq))
+#else
+#define sdp_msg_wants_inq(msg)		false
+#define sdp_msg_set_inq(msg, inq)	do { } while (0)
+#endif
+
+/* 5.18: a protocol says how a port is given back. */
+#if SDP_HAVE_PUT_PORT
+#define sdp_put_port(sk)	((sk)->sk_prot->put_port(sk))
+#else
+#define sdp_put_port(sk)	inet_put_port(sk)
+#endif
+
+/* 5.18: whether a socket is TCP's is asked by a helper. */
+#if !SDP_HAVE_SK_IS_TCP
+static inline bool sk_is_tcp(const struct sock *sk)
+{
+	return sk->sk_type == SOCK_STREAM && sk->sk_protocol == IPPROTO_TCP;
+}
+#endif
+
+/* 5.16: folios.  Before, a compound page's head is what is marked. */
+#if !SDP_HAVE_FOLIO
+struct folio {
+	struct page page;
+};
+
+static inline struct folio *page_folio(struct page *page)
+{
+	return (struct folio *)compound_head(page);
+}
+
+static inline bool folio_test_dirty(struct folio *folio)
+{
+	return PageDirty(&folio->page);
+}
+
+static inline bool folio_trylock(struct folio *folio)
+{
+	return trylock_page(&folio->page);
+}
+
+static inline void folio_unlock(struct folio *folio)
+{
+	unlock_page(&folio->page);
+}
+
+static inline void folio_mark_dirty(struct folio *folio)
+{
+	set_page_dirty(&folio->page);
+}
+#endif
+
+/* 5.16: declared with what else tells of memory. */
+#if !SDP_HAVE_FREE_BUFFER_PAGES
+#include <linux/swap.h>
+#endif
+
+/* What a socket hands on to its children, of the options that are younger. */
+static inline void sdp_sock_copy_later(struct sock *to, const struct sock *from)
+{
+#if SDP_HAVE_SK_TXREHASH	/* 6.2 */
+	to->sk_txrehash = READ_ONCE(from->sk_txrehash);
+#endif
+#if SDP_HAVE_SK_BIND_PHC	/* 5.14 */
+	to->sk_bind_phc = READ_ONCE(from->sk_bind_phc);
+#endif
+#if defined(CONFIG_NET_RX_BUSY_POLL) && SDP_HAVE_BUSY_POLL_BUDGET	/* 5.11 */
+	to->sk_prefer_busy_poll = READ_ONCE(from->sk_prefer_busy_poll);
+	to->sk_busy_poll_budget = READ_ONCE(from->sk_busy_poll_budget);
+#endif
+}
+
+/* 5.14: an error is told by a helper. */
+#if !SDP_HAVE_SK_ERROR_REPORT
+#define sk_error_report(sk)	((sk)->sk_error_report(sk))
+#endif
+
+/* 5.14: neighbouring pages are given back at once. */
+#if !SDP_HAVE_UNPIN_RANGE
+static inline void unpin_user_page_range_dirty_lock(struct page *page,
+						    unsigned long npages,
+						    bool make_dirty)
+{
+	unsigned long i;
+
+	for (i = 0; i < npages; i++) {
+		struct page *one = pfn_to_page(page_to_pfn(page) + i);
+
+		unpin_user_pages_dirty_lock(&one, 1, make_dirty);
+	}
+}
+#endif
+
+/* 5.12: a tree that knows its order. */
+#if !SDP_HAVE_RB_ADD_CACHED
+static inline void rb_add_cached(struct rb_node *node, struct rb_root_cached *tree,
+				 bool (*less)(struct rb_node *, const struct rb_node *))
+{
+	struct rb_node **link = &tree->rb_root.rb_node, *parent = NULL;
+	bool leftmost = true;
+
+	while (*link) {
+		parent = *link;
+		if (less(node, parent)) {
+			link = &parent->rb_left;
+		} else {
+			link = &parent->rb_right;
+			leftmost = false;
+		}
+	}
+	rb_link_node(node, parent, link);
+	rb_insert_color_cached(node, tree, leftmost);
+}
+#endif
+
+/* 5.12: what tells of zero copy is named alike for all who do so. */
+#if !SDP_HAVE_NET_ZCOPY
+#define net_zcopy_put(uarg)	sock_zerocopy_put(uarg)
+#define net_zcopy_put_abort(uarg, uref)	sock_zerocopy_put_abort(uarg, uref)
+#endif
 
 #endif

@@ -52,15 +52,12 @@ static void sdp_inherit_sock(const struct sock *sk, struct sock *nsk)
 	nsk->sk_no_check_tx = sk->sk_no_check_tx;
 	nsk->sk_peek_off = READ_ONCE(sk->sk_peek_off);
 	nsk->sk_tsflags = READ_ONCE(sk->sk_tsflags);
-	nsk->sk_bind_phc = READ_ONCE(sk->sk_bind_phc);
 	nsk->sk_max_pacing_rate = READ_ONCE(sk->sk_max_pacing_rate);
-	nsk->sk_txrehash = READ_ONCE(sk->sk_txrehash);
 	nsk->sk_incoming_cpu = raw_smp_processor_id();
 #ifdef CONFIG_NET_RX_BUSY_POLL
 	nsk->sk_ll_usec = READ_ONCE(sk->sk_ll_usec);
-	nsk->sk_prefer_busy_poll = READ_ONCE(sk->sk_prefer_busy_poll);
-	nsk->sk_busy_poll_budget = READ_ONCE(sk->sk_busy_poll_budget);
 #endif
+	sdp_sock_copy_later(nsk, sk);
 }
 
 static void sdp_inherit_tcp(const struct sock *sk, struct sock *nsk)
@@ -98,7 +95,7 @@ static void sdp_inherit_inet(const struct sock *sk, struct sock *nsk)
 	ninet->uc_index = READ_ONCE(inet->uc_index);
 	ninet->mc_index = READ_ONCE(inet->mc_index);
 	ninet->mc_addr = READ_ONCE(inet->mc_addr);
-	ninet->local_port_range = inet->local_port_range;
+	sdp_inet_copy_port_range(ninet, inet);
 }
 
 static void sdp_inherit_inet6(const struct sock *sk, struct sock *nsk)

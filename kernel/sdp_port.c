@@ -167,7 +167,7 @@ void sdp_port_put(struct sock *sk, struct sdp_sk *ssk)
 	ssk->named = false;
 	sk->sk_prot->unhash(sk);
 	if (ssk->port_ours && inet_csk(sk)->icsk_bind_hash)
-		sk->sk_prot->put_port(sk);
+		sdp_put_port(sk);
 	ssk->port_ours = false;
 	sdp_port_undo_names(sk);
 }

@@ -325,15 +325,16 @@ static void sdp_recv_tell_inq(struct sock *sk, struct sdp_conn *conn,
 			      struct msghdr *msg)
 {
 	bool asked = tcp_sk(sk)->recvmsg_inq;
+	int inq;
 
-	if (likely(!asked && !msg->msg_get_inq))
+	if (likely(!asked && !sdp_msg_wants_inq(msg)))
 		return;
-	msg->msg_inq = sdp_urg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
-	if (!msg->msg_inq && test_bit(SDP_CONN_EOF, &conn->flags))
-		msg->msg_inq = 1;
+	inq = sdp_urg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
+	if (!inq && test_bit(SDP_CONN_EOF, &conn->flags))
+		inq = 1;
+	sdp_msg_set_inq(msg, inq);
 	if (asked)
-		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq),
-			 &msg->msg_inq);
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(inq), &inq);
 }
 
 /*

@@ -290,7 +290,7 @@ int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 		      struct sdp_conn *conn, struct msghdr *msg, int flags,
 		      long timeo)
 {
-	struct sdp_send_call call = { .uarg = msg->msg_ubuf };
+	struct sdp_send_call call = { .uarg = sdp_msg_ubuf(msg) };
 	struct sk_buff *note;
 	int n = -ENOBUFS;
 
@@ -306,7 +306,7 @@ int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 		else
 			sdp_lease_tell(note, true);
 	}
-	if (msg->msg_ubuf)
+	if (sdp_msg_ubuf(msg))
 		;	/* it is its owner's, who keeps it */
 	else if (n > 0)
 		net_zcopy_put(call.uarg);

@@ -122,7 +122,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		if (!conn || err)
 			;	/* not this one's, or it is wrong */
 		else if (flags & MSG_ZEROCOPY && len &&
-			 (msg->msg_ubuf || sock_flag(sk, SOCK_ZEROCOPY)))
+			 (sdp_msg_ubuf(msg) || sock_flag(sk, SOCK_ZEROCOPY)))
 			err = sdp_send_notified(sk, ssk, conn, msg, flags,
 						timeo);
 		else
@@ -595,7 +595,7 @@ void __init sdp_sock_fill(struct proto_ops *ops)
 	ops->splice_read = sdp_splice_read;
 	ops->mmap	= sock_no_mmap;
 	ops->read_sock	= NULL;
-	ops->read_skb	= NULL;
+	sdp_ops_no_read_skb(ops);
 	ops->peek_len	= NULL;
 	ops->sendmsg_locked = NULL;
 	sdp_ops_no_sendpage(ops);

@@ -115,7 +115,7 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	/* tcp_init_sock() set it on the socket that the sock came from, and
 	 * tcp_set_ulp() has cleared it.
 	 */
-	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sdp_sock_support_zc(sock);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
 	WRITE_ONCE(icsk->icsk_ulp_ops, NULL);
 	smp_wmb();	/* ops before data, with sdp_ulp_get() */
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
-	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sdp_sock_support_zc(sock);
 	WRITE_ONCE(ssk->mode, SDP_SK_DETACHED);
 	spin_lock_bh(&ssk->lock);
 	ssk->sk = NULL;
@@ -165,7 +165,7 @@ static int sdp_ulp_enter_slot(struct sock *sk)
 		err = sdp_ulp_fill_slot(sk, sock, true);
 	/* It stays TCP's, which has it: tcp_set_ulp() has cleared it. */
 	if (err)
-		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+		sdp_sock_support_zc(sock);
 	return err;
 }
 

@@ -4,7 +4,8 @@
 #
 # DIR holds the built objects (kernel/*.o).  The order of the objects in Kbuild
 # is the architecture; a symbol that an object needs must be defined in one
-# listed before it.  Also: LINUX_VERSION_CODE stands in sdp_compat.h alone.
+# listed before it.  Also: nobody asks for the kernel's version, and sdp_compat.h alone
+# for what its headers have, of what sdp_probe.c knows.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 dir=${1:?usage: layers.sh DIR-WITH-THE-OBJECTS}
@@ -28,8 +29,19 @@ done | awk -v objects="$objects" '
 		exit bad
 	}'
 
-if grep -ln 'LINUX_VERSION_CODE\|KERNEL_VERSION' "$top"/kernel/*.[ch] | grep -v 'sdp_compat.h$'; then
-	echo "layers: kernel versions belong into kernel/sdp_compat.h alone" >&2
+if grep -n 'LINUX_VERSION_CODE\|KERNEL_VERSION' "$top"/kernel/*.[ch]; then
+	echo "layers: distributions' versions say little: ask the headers, by kernel/sdp_probe.c" >&2
+	exit 1
+fi
+if grep -n 'SDP_HAVE_' "$top"/kernel/*.[ch] | grep -v '/sdp_\(compat\.h\|probe\.c\):'; then
+	echo "layers: what a kernel has is the business of kernel/sdp_compat.h alone" >&2
+	exit 1
+fi
+asked=$(grep -oh '^SDP_PROBE[A-Z_]*([A-Z0-9_]*' "$top/kernel/sdp_probe.c" | sed 's/.*(//' |
+	grep -vx 'ANYTHING\|NOTHING' | sort -u)
+used=$(grep -oh 'SDP_HAVE_[A-Z0-9_]*' "$top/kernel/sdp_compat.h" | sed 's/SDP_HAVE_//' | sort -u)
+if [ "$asked" != "$used" ]; then
+	printf 'layers: kernel/sdp_probe.c asks for\n%s\nand kernel/sdp_compat.h uses\n%s\n' "$asked" "$used" >&2
 	exit 1
 fi
 echo "layers: $(echo "$objects" | wc -l) objects lean downwards only"
