@@ -108,6 +108,14 @@ static inline void sdp_bhash2_reset_saddr(struct sock *sk)
 #define sdp_zerocopy_realloc(sk, size)	sock_zerocopy_realloc(sk, size, NULL)
 #endif
 
+/* 6.15: how long TCP waits at most before it sends again. */
+#if SDP_HAVE_RTO_MAX
+#define sdp_csk_copy_rto_max(to, from) \
+	((to)->icsk_rto_max = READ_ONCE((from)->icsk_rto_max))
+#else
+#define sdp_csk_copy_rto_max(to, from)	do { } while (0)
+#endif
+
 /* 6.11: sysctl handlers take a const table. */
 #if SDP_HAVE_CONST_CTL_TABLE
 typedef const struct ctl_table sdp_ctl_table;

@@ -68,6 +68,9 @@ static void sdp_inherit_tcp(const struct sock *sk, struct sock *nsk)
 
 	inet_csk(nsk)->icsk_user_timeout = READ_ONCE(icsk->icsk_user_timeout);
 	inet_csk(nsk)->icsk_syn_retries = READ_ONCE(icsk->icsk_syn_retries);
+	inet_csk(nsk)->icsk_rto_min = READ_ONCE(icsk->icsk_rto_min);
+	inet_csk(nsk)->icsk_delack_max = READ_ONCE(icsk->icsk_delack_max);
+	sdp_csk_copy_rto_max(inet_csk(nsk), icsk);
 	ntp->nonagle = tp->nonagle;
 	ntp->linger2 = READ_ONCE(tp->linger2);
 	ntp->keepalive_time = READ_ONCE(tp->keepalive_time);

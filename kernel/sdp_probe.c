@@ -70,6 +70,9 @@ SDP_PROBE(PREPARE_CM_MRA, ib_prepare_cm_mra(NULL))
 /* 6.16: MSG_ZEROCOPY knows of device memory. */
 SDP_PROBE(ZEROCOPY_OF_DEVICE, msg_zerocopy_realloc(NULL, 0, NULL, false))
 
+/* 6.15: how long TCP waits at most before it sends again. */
+SDP_PROBE(RTO_MAX, ((struct inet_connection_sock *)NULL)->icsk_rto_max)
+
 /* 6.11: handlers of sysctls take a const table. */
 SDP_PROBE_TYPE(CONST_CTL_TABLE, ((struct ctl_table *)NULL)->proc_handler,
 	       int (*f)(const struct ctl_table *, int, void *, size_t *, loff_t *))

@@ -13,7 +13,6 @@
 #include <netinet/tcp.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/utsname.h>
 
 #include "lib/variant.h"
 
@@ -463,12 +462,7 @@ TEST(lease_and_urgent)
 /* Pages come to send() as such from Linux 6.5 on. */
 static bool splices_pages(void)
 {
-	struct utsname name;
-	int major, minor;
-
-	OK(uname(&name));
-	EQ(2, sscanf(name.release, "%d.%d", &major, &minor));
-	return major > 6 || (major == 6 && minor >= 5);
+	return kernel_since(6, 5);
 }
 
 /* A file's pages are lent as they are, and may leave the file meanwhile. */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -129,12 +128,7 @@ TEST(signals_before_connected)
 /* More works than a queue of the kernel's runs at a time: 256, or 1024 since 6.15. */
 static int locks_enough(void)
 {
-	struct utsname name;
-	int major, minor;
-
-	OK(uname(&name));
-	EQ(2, sscanf(name.release, "%d.%d", &major, &minor));
-	return major > 6 || (major == 6 && minor >= 15) ? 1100 : 300;
+	return kernel_since(6, 15) ? 1100 : 300;
 }
 
 enum { LOCKS = 4400 };

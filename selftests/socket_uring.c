@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/utsname.h>
 
 #include "lib/uring.h"
 #include "lib/variant.h"
@@ -35,12 +34,7 @@ static int ring_send_(struct ring *r, int fd, const void *buf, size_t len, int z
 /* Usage is reported from Linux 6.2 on. */
 static bool reports_usage(void)
 {
-	struct utsname name;
-	int major, minor;
-
-	OK(uname(&name));
-	EQ(2, sscanf(name.release, "%d.%d", &major, &minor));
-	return major > 6 || (major == 6 && minor >= 2);
+	return kernel_since(6, 2);
 }
 
 /* One send of all of @buf, which somebody reads. */

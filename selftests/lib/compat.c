@@ -347,6 +347,10 @@ const struct compat_behaviour compat_behaviours[] = {
 	{ "On Linux 6.16 and newer a client by IPv4 has its port for itself, at one address; by IPv6, and before, it is "
 	  "shared by destination as TCP's.",
 	  "The kernel exports no function any more that files a socket so (`inet_hash_connect()`).", "ports_shared" },
+	{ "On Linux 6.16 and newer two clients that are bound to one port of no address may both be connected to one "
+	  "server; TCP refuses the second.",
+	  "Who is bound to no address stays filed under that: the kernel exports no function any more that moves it "
+	  "(`inet_bhash2_update_saddr()`).", "port_of_any_address" },
 	{ "A client that was bound to port 0 and connected keeps that port after `connect(AF_UNSPEC)`.",
 	  "What SDP took it keeps until the socket is closed; TCP takes another.", NULL },
 	{ "A listener that takes clients of both kinds has a backlog for each.",

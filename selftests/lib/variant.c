@@ -288,16 +288,19 @@ long long fill_(int fd, __u64 key)
 	}
 }
 
-bool shares_ports(void)
+bool kernel_since(int major, int minor)
 {
 	struct utsname name;
-	int major, minor;
+	int this[2];
 
-	if (!on_sdp() || variant->family == AF_INET6)
-		return true;
 	OK(uname(&name));
-	CHECK(sscanf(name.release, "%d.%d", &major, &minor) == 2);
-	return major < 6 || (major == 6 && minor < 16);
+	EQ(2, sscanf(name.release, "%d.%d", &this[0], &this[1]));
+	return this[0] > major || (this[0] == major && this[1] >= minor);
+}
+
+bool shares_ports(void)
+{
+	return !on_sdp() || variant->family == AF_INET6 || !kernel_since(6, 16);
 }
 
 unsigned long long count(const char *name)

@@ -122,6 +122,9 @@ int pair_shut_(const struct pair *p);
 int recv_past_lowat_(int fd, size_t len, __u64 key, __u64 pos);
 #define recv_past_lowat(...) CALL(recv_past_lowat_(__VA_ARGS__))
 
+/* Is this Linux @major.@minor, or newer? */
+bool kernel_since(int major, int minor);
+
 /*
  * Is a client's port shared by destination?  Linux from 6.16 on keeps to itself what that
  * takes by IPv4: inet_hash_connect() is no module's to call.
