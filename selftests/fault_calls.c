@@ -401,6 +401,38 @@ TEST_LIMIT(recv_faults, ~0u, 240)
 	fault_sweep(&op, 4);
 }
 
+static void before_stamped(struct step *st)
+{
+	fault_before_said(st);
+	OK(set_int(st->p.s, SOL_SOCKET, SO_TIMESTAMP, 1));
+}
+
+/* A time that there is no memory for is not told; every byte is there. */
+static int call_stamped(struct step *st)
+{
+	char control[CMSG_SPACE(sizeof(struct timeval))];
+	struct iovec iov = { fault_room, st->len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+			      .msg_control = control, .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(st->p.s, &msg, MSG_WAITALL);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	st->done = n > 0 ? n : 0;
+	if (c)
+		CHECK(c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMP);
+	return n < 0 ? -1 : 0;
+}
+
+TEST_LIMIT(stamped_faults, ~0u, 240)
+{
+	static const struct op op = {
+		"recvmsg with its time", before_stamped, call_stamped, after_recv,
+		{ EFAULT },
+	};
+
+	fault_sweep(&op, 4);
+}
+
 /* Read to where it is wanted; or not, and copied. */
 static void before_lent(struct step *st)
 {

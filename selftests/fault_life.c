@@ -240,14 +240,15 @@ TEST_LIMIT(life_one_page, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 400)
  * A connection that goes well, whatever fails: SDP_TRANSPORT_IB, or -1 if by TCP; then
  * @reason is why, or -1 if that is not on record.
  */
-static int goes(const union addr *a, int l, int *reason)
+static int goes_by(const union addr *a, int l, int *reason,
+		   int (*connects)(int fd, const union addr *a))
 {
 	struct sdp_info info;
 	int c, s, by;
 
 	/* TCP, when it takes over, may have no memory for itself. */
 	while ((c = door_socket(variant->door, variant->family, 0)) < 0 ||
-	       connect_to(c, a)) {
+	       connects(c, a)) {
 		if (errno != ENOMEM && errno != ENOBUFS && errno != EADDRNOTAVAIL)
 			FAIL("%s: %s", c < 0 ? "socket" : "connect", ktap_errno(errno));
 		close(c);
@@ -265,6 +266,31 @@ static int goes(const union addr *a, int l, int *reason)
 	close(c);
 	close(s);
 	return by;
+}
+
+static int waits(int fd, const union addr *a)
+{
+	return connect_to(fd, a);
+}
+
+/* What TCP is answered, nobody waits for in the kernel. */
+static int polls(int fd, const union addr *a)
+{
+	nonblock(fd, true);
+	if (connect_to(fd, a)) {
+		EQ(EINPROGRESS, errno);
+		await(fd, POLLOUT);
+		errno = get_int(fd, SOL_SOCKET, SO_ERROR);
+		if (errno)
+			return -1;
+	}
+	nonblock(fd, false);
+	return 0;
+}
+
+static int goes(const union addr *a, int l, int *reason)
+{
+	return goes_by(a, l, reason, waits);
 }
 
 /* Those that fell back so far are on record no more. */
@@ -312,6 +338,7 @@ static void refused_at_sites(void)
 		OK(bind_to(l, &a));
 		OK(listen(l, 8));
 		fault_site_arm(n);
+		EQ(-1, goes_by(&a, l, &reason, polls));
 		EQ(-1, goes(&a, l, &reason));
 		fault_site_disarm(n);
 		EQ(-1, goes(&a, l, &reason));

@@ -33,7 +33,7 @@ ALLOCATES = re.compile(
 # Matches too, and allocates nothing; or (ref_tracker) is the kernel's own debugging.
 # An MRA is only prepared: the CM makes the message if the REP comes again.
 NOT = re.compile(r'^(__asan_|unpin_|unregister_|ib_unregister_|is_vmalloc|ref_tracker)|'
-                 r'dealloc|^kmalloc_caches$|^ib_send_cm_mra$')
+                 r'dealloc|^kmalloc_caches$|^ib_send_cm_mra$|^rb_insert_')
 
 # What faults of whole pages reach, and those of the slab allocator do not.
 PAGES = {'__alloc_pages_noprof', 'skb_page_frag_refill', 'pin_user_pages_fast'}
@@ -52,7 +52,8 @@ RUNS = (
     ('door3-v4', 'lend_1m_faults lease_faults take_faults fetch_faults',
      r'sdp_(span|loan|lease|send|msg|buf)_'),
     ('door3-v4', 'splice_out_faults', r'splice'),
-    ('door3-v4', 'refused_faults', r'peers_write|record|connect|ib_req|find_route'),
+    ('door3-v4', 'stamped_faults', r'sdp_recv'),
+    ('door3-v4', 'refused_faults', r'peers_write|confirm|record|connect|ib_req|find_route'),
     ('door3-v4', 'probe_faults', r'sidr'),
     ('door1-v4', 'diag_faults', r'diag'),
     ('door1-v4', 'device_add_faults', r'sdp_(dev|cq|mr)_'),
