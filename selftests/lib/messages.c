@@ -20,11 +20,14 @@ long long messages_sent(int fd)
 	return tcp.tcpi_data_segs_out;
 }
 
+/* Or else it shows a window, and drops again and again what comes: SO_RCVBUF is less. */
 bool tcp_window_used_up(int fd)
 {
+	enum { DROPS = 3 };
 	struct tcp_info tcp = {};
 	socklen_t len = sizeof(tcp);
 
 	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &tcp, &len) &&
-	       !tcp.tcpi_snd_wnd && (!tcp.tcpi_unacked || tcp.tcpi_backoff);
+	       (tcp.tcpi_backoff >= DROPS ||
+		(!tcp.tcpi_snd_wnd && (!tcp.tcpi_unacked || tcp.tcpi_backoff)));
 }
