@@ -356,7 +356,8 @@ void sdp_ring_used(struct sdp_conn *conn, bool empty)
  * Two messages side by side stop a peer that knows of four buffers: that alone
  * does not make a connection a busy one.  It is if the peer has asked for large
  * buffers, if this happens again and again, or if the buffers are not back
- * because nobody reads what is in them.
+ * because nobody reads what is in them.  Those of a reader on another processor,
+ * who has read all, are about to be.
  */
 static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
 {
@@ -365,7 +366,7 @@ static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
 	lockdep_assert_held(&conn->rx.lock);
 	return conn->rcv_size >= sdp_ring_full_size(conn) ||
 	       READ_ONCE(conn->rx.lows) >= SDP_RING_BUSY ||
-	       conn->rx.nbufs >= here + SDP_RING_NOT_DATA;
+	       (conn->rx.inq && conn->rx.nbufs >= here + SDP_RING_NOT_DATA);
 }
 
 /* With so many there, can the peer send nothing, and will they not be more? */
