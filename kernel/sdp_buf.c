@@ -39,13 +39,13 @@ static struct page *sdp_buf_page(struct sdp_conn *conn, unsigned int order,
 	struct page *page;
 
 	if (payer) {
-		was = set_active_memcg(payer);
+		was = sdp_set_active_memcg(payer);
 		gfp = sdp_buf_gfp(gfp);
 	}
 	page = alloc_pages(gfp | __GFP_NOWARN | __GFP_COMP | __GFP_ACCOUNT,
 			   order);
 	if (payer)
-		set_active_memcg(was);
+		sdp_set_active_memcg(was);
 	return page;
 }
 

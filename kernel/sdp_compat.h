@@ -17,12 +17,13 @@
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/rbtree.h>
+#include <linux/sched/mm.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/splice.h>
 #include <linux/sysctl.h>
 #include <linux/uio.h>
-#include <net/inet_sock.h>
+#include <net/inet_hashtables.h>
 #include <net/sock.h>
 #include "sdp_have.h"
 
@@ -372,6 +373,23 @@ static inline void unpin_user_page_range_dirty_lock(struct page *page,
 		unpin_user_pages_dirty_lock(&one, 1, make_dirty);
 	}
 }
+#endif
+
+/*
+ * 5.12: who pays for memory, in an interrupt too.  Before, that half of it is no module's
+ * to use, and we do so in processes alone.
+ */
+#if defined(CONFIG_MEMCG) && !SDP_HAVE_INT_ACTIVE_MEMCG
+static inline struct mem_cgroup *sdp_set_active_memcg(struct mem_cgroup *memcg)
+{
+	struct mem_cgroup *old = current->active_memcg;
+
+	WARN_ON_ONCE(in_interrupt());
+	current->active_memcg = memcg;
+	return old;
+}
+#else
+#define sdp_set_active_memcg	set_active_memcg
 #endif
 
 /* 5.12: a tree that knows its order. */

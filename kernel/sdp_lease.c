@@ -182,13 +182,13 @@ static struct sdp_loan *sdp_lease_refused(struct sdp_conn *conn)
 static struct sdp_msg *sdp_lease_msg(struct sdp_conn *conn,
 				     struct page_frag *frag, u32 *room)
 {
-	struct mem_cgroup *old = set_active_memcg(READ_ONCE(conn->payer));
+	struct mem_cgroup *old = sdp_set_active_memcg(READ_ONCE(conn->payer));
 	struct sdp_msg *msg;
 	u32 want = *room;
 
 	msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, want,
 			    sdp_buf_gfp(GFP_KERNEL | __GFP_HIGH), room);
-	set_active_memcg(old);
+	sdp_set_active_memcg(old);
 	return msg ?: sdp_msg_alloc(conn, frag, SDP_MID_DATA, want, GFP_KERNEL,
 				    room);
 }

@@ -144,6 +144,9 @@ SDP_PROBE(SK_ERROR_REPORT, sk_error_report((struct sock *)NULL))
 /* 5.14: neighbouring pages are given back at once. */
 SDP_PROBE(UNPIN_RANGE, unpin_user_page_range_dirty_lock(NULL, 0, false))
 
+/* 5.12: who pays for memory, in an interrupt too. */
+SDP_PROBE_EXPORT(INT_ACTIVE_MEMCG, int_active_memcg)
+
 /* 5.12: a tree that knows its order. */
 SDP_PROBE(RB_ADD_CACHED, rb_add_cached(NULL, NULL, NULL))
 
