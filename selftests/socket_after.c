@@ -385,8 +385,8 @@ TEST(after_ktls)
 	struct pair p;
 
 	after_open(&p);
-	OK(setsockopt(p.c, SOL_TCP, TCP_ULP, "tls", 3));
-	OK(setsockopt(p.s, SOL_TCP, TCP_ULP, "tls", 3));
+	set_tls(p.c);
+	set_tls(p.s);
 	OK(getsockopt(p.c, SOL_TCP, TCP_ULP, name, &len));
 	if (strcmp(name, "tls"))
 		FAIL("TCP_ULP: expected tls, got %s", name);
@@ -502,7 +502,7 @@ TEST(after_fastopen)
 	p.s = accept_any(p.l);
 	recv_text(p.s, "hello");
 	/* The slot is free. */
-	OK(setsockopt(p.c, SOL_TCP, TCP_ULP, "tls", 3));
+	set_tls(p.c);
 }
 
 /* Who asked for SDP, and nothing else, does not get TCP by it. */

@@ -294,6 +294,14 @@ TEST(connect_and_be_killed)
 	OK(close(c));
 }
 
+/* TCP of 5.10 leaves a socket that somebody waits for as it is, since its update 181. */
+static void disconnects(int ret)
+{
+	if (ret && errno == EBUSY && !on_sdp() && !kernel_since(6, 1))
+		ktap_skip("TCP of this kernel disconnects nobody who waits");
+	OK(ret);
+}
+
 TEST(connect_shutdown)
 {
 	union addr a;
@@ -302,7 +310,7 @@ TEST(connect_shutdown)
 	nobody(&a);
 	task_start(&t);
 	CHECK(!t.done);
-	OK(shutdown(t.fd, SHUT_RDWR));
+	disconnects(shutdown(t.fd, SHUT_RDWR));
 	EQ(-1, task_join(&t));
 	if (errno != ECONNABORTED && errno != ECONNRESET)
 		FAIL("connect: expected ECONNABORTED, got %s", ktap_errno(errno));
@@ -497,7 +505,7 @@ TEST(connect_unspec_reader)
 	pair_open(&p);
 	t.fd = p.c;
 	task_start(&t);
-	OK(connect(p.c, &x.sa, sizeof(x.in)));
+	disconnects(connect(p.c, &x.sa, sizeof(x.in)));
 	FAILS(EPIPE, task_join(&t));
 	expect_reset(p.s);
 	OK(connect_to(p.c, &p.addr));

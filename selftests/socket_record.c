@@ -144,7 +144,7 @@ TEST_ON(ip_info_says_why, ON_SDP)
 	c = fallen(&a);
 	s = OK(accept(l, NULL, NULL));
 	is_tcp(c, SDP_REASON_FORCED, ESTABLISHED);
-	OK(setsockopt(c, SOL_TCP, TCP_ULP, "tls", 3));
+	set_tls(c);
 	is_tcp(c, SDP_REASON_FORCED, ESTABLISHED);
 	close(s);
 	is_tcp(c, SDP_REASON_FORCED, CLOSE_WAIT);

@@ -150,7 +150,9 @@ TEST(stamps_inherited)
 		pair_start(&p);
 		OK(set_int(p.l, SOL_SOCKET, k->option, k->value));
 		pair_finish(&p);
-		EQ(k->value, get_int(p.s, SOL_SOCKET, k->option));
+		/* Linux 5.10 does not tell that of SO_TIMESTAMPING_NEW. */
+		if (get_int(p.l, SOL_SOCKET, k->option) >= 0)
+			EQ(k->value, get_int(p.s, SOL_SOCKET, k->option));
 		began(&p, k);
 		told(&p, k);
 		close(p.c);

@@ -23,8 +23,12 @@ int trace_switch_(const char *event, bool on)
 
 int trace_pointers_(bool shown)
 {
-	int fd = OK(open(TRACING "options/hash-ptr", O_WRONLY | O_CLOEXEC));
+	int fd = open(TRACING "options/hash-ptr", O_WRONLY | O_CLOEXEC);
 
+	/* Linux 5.10 shows them as they are. */
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	OK(fd);
 	EQ(1, write(fd, shown ? "0" : "1", 1));
 	close(fd);
 	return 0;

@@ -10,6 +10,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <netinet/tcp.h>
 #include <sys/utsname.h>
 
 #include "variant.h"
@@ -296,6 +297,14 @@ bool kernel_since(int major, int minor)
 	OK(uname(&name));
 	EQ(2, sscanf(name.release, "%d.%d", &this[0], &this[1]));
 	return this[0] > major || (this[0] == major && this[1] >= minor);
+}
+
+void set_tls(int fd)
+{
+	if (setsockopt(fd, SOL_TCP, TCP_ULP, "tls", 3)) {
+		EQ(ENOENT, errno);
+		ktap_skip("this kernel has no TLS");
+	}
 }
 
 bool shares_ports(void)

@@ -122,6 +122,9 @@ int pair_shut_(const struct pair *p);
 int recv_past_lowat_(int fd, size_t len, __u64 key, __u64 pos);
 #define recv_past_lowat(...) CALL(recv_past_lowat_(__VA_ARGS__))
 
+/* The socket has TLS from now on; skips the case where the kernel has none. */
+void set_tls(int fd);
+
 /* Is this Linux @major.@minor, or newer? */
 bool kernel_since(int major, int minor);
 
