@@ -27,7 +27,7 @@ quick|full)
 	shift ;;
 esac
 case ${SDP_KERNEL:-} in
-6.1|6.12)	default_factor=8 ;;
+5.10 | 6.1 | 6.12 | newest)	default_factor=8 ;;
 uml-debug | uml-smp)	default_factor=4 ;;
 *)		default_factor=1 ;;
 esac

@@ -110,7 +110,8 @@ class Qemu:
     def __init__(self, emulator, kernel_dir, boot, smp, icount, cache, tsc):
         self.boot = boot
         self.emulator = emulator
-        self.kernel = glob.glob(f'{kernel_dir}/boot/vmlinuz-*')[0]
+        self.kernel = (glob.glob(f'{kernel_dir}/boot/vmlinuz-*') +
+                       glob.glob(f'{kernel_dir}/lib/modules/*/vmlinuz'))[0]
         self.initramfs = f'{kernel_dir}/initramfs'
         self.modules = glob.glob(f'{kernel_dir}/lib/modules/*')[0]
         self.smp, self.icount, self.cache = 1 if icount else smp, icount, cache
