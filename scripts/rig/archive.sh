@@ -67,7 +67,8 @@ archive_sources() {
 	done
 }
 
-apt_dir() { echo "$cache/apt/${1// /+}"; }	# SUITES
+# $arch, of who sources this: another architecture whose packages are known too.
+apt_dir() { echo "$cache/apt/${1// /+}${arch:++$arch}"; }	# SUITES
 
 # apt_in SUITES CMD...: an apt command that knows these suites only and keeps its
 # lists in the cache.
@@ -76,11 +77,12 @@ apt_in() {
 
 	dir=$(apt_dir "$1")
 	shift 2
+	# shellcheck disable=SC2086 # two words
 	"$cmd" -q -o "Dir::Etc::sourcelist=$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
 		-o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
 		-o "Dir::State=$dir/state" -o "Dir::State::status=$dir/state/status" \
 		-o "Dir::Cache=$dir/cache" -o APT::Sandbox::User= -o APT::Architecture=amd64 \
-		-o APT::Architectures::=amd64 -o Acquire::Languages=none -o Acquire::Retries=2 \
+		-o APT::Architectures::=amd64 ${arch:+-o "APT::Architectures::=$arch"} -o Acquire::Languages=none -o Acquire::Retries=2 \
 		-o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 "$@"
 }
 
