@@ -147,6 +147,9 @@ static int child_of_tcp(const struct setting *to, int *err)
 /* What has another value of its own accord: those of TCP's connection. */
 static bool is_the_connections(int level, int option)
 {
+	/* That of 5.10 takes away two of its bits, which are the network's (ECN). */
+	if (level == SOL_IPV6 && option == IPV6_TCLASS && !kernel_since(6, 1))
+		return true;
 	return level == SOL_TCP && (option == TCP_MAXSEG || option == TCP_WINDOW_CLAMP ||
 				    option == TCP_QUICKACK);
 }
