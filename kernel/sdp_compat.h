@@ -64,34 +64,15 @@ typedef struct sockaddr sdp_sockaddr;
 #define sdp_v4_hash_connect(row, sk)	((void)(row), -EOPNOTSUPP)
 #endif
 /* 6.1: who is bound is filed by the address too.  Before, the port is all. */
+#define SDP_FILES_ADDRESSES	SDP_HAVE_BHASH2
 #if SDP_HAVE_BHASH2_UPDATE && SDP_HAVE_BHASH2_RESET
 #define SDP_MOVES_PORTS	true
 #define sdp_bhash2_update_saddr	inet_bhash2_update_saddr
 #define sdp_bhash2_reset_saddr	inet_bhash2_reset_saddr
-#elif SDP_HAVE_BHASH2
+#else
 #define SDP_MOVES_PORTS	false
 #define sdp_bhash2_update_saddr(sk, saddr, family)	(-EOPNOTSUPP)
 #define sdp_bhash2_reset_saddr(sk)	do { } while (0)
-#else
-#define SDP_MOVES_PORTS	true
-static inline int sdp_bhash2_update_saddr(struct sock *sk, void *saddr, int family)
-{
-	if (family == AF_INET)
-		sk_rcv_saddr_set(sk, *(__be32 *)saddr);
-#if IS_ENABLED(CONFIG_IPV6)
-	else
-		sk->sk_v6_rcv_saddr = *(struct in6_addr *)saddr;
-#endif
-	return 0;
-}
-
-static inline void sdp_bhash2_reset_saddr(struct sock *sk)
-{
-	inet_sk(sk)->inet_rcv_saddr = 0;
-#if IS_ENABLED(CONFIG_IPV6)
-	sk->sk_v6_rcv_saddr = in6addr_any;
-#endif
-}
 #endif
 
 /* 6.16: an MRA says no time of its own; 4.096 us * 2^24 is what it says since. */
@@ -287,14 +268,14 @@ static inline size_t sdp_iter_len(const struct iov_iter *iter)
 #define sdp_msg_set_inq(msg, inq)	do { } while (0)
 #endif
 
-/* 5.18: a protocol says how a port is given back. */
+/* 5.17: a protocol says how a port is given back. */
 #if SDP_HAVE_PUT_PORT
 #define sdp_put_port(sk)	((sk)->sk_prot->put_port(sk))
 #else
 #define sdp_put_port(sk)	inet_put_port(sk)
 #endif
 
-/* 5.18: whether a socket is TCP's is asked by a helper. */
+/* 5.17: whether a socket is TCP's is asked by a helper. */
 #if !SDP_HAVE_SK_IS_TCP
 static inline bool sk_is_tcp(const struct sock *sk)
 {
@@ -339,10 +320,10 @@ static inline void folio_mark_dirty(struct folio *folio)
 #include <linux/swap.h>
 #endif
 
-/* What a socket hands on to its children, of the options that are younger. */
-static inline void sdp_sock_copy_later(struct sock *to, const struct sock *from)
+/* What a child has of its listener by options that came after 5.10. */
+static inline void sdp_sock_copy_newer(struct sock *to, const struct sock *from)
 {
-#if SDP_HAVE_SK_TXREHASH	/* 6.2 */
+#if SDP_HAVE_SK_TXREHASH	/* 5.18 */
 	to->sk_txrehash = READ_ONCE(from->sk_txrehash);
 #endif
 #if SDP_HAVE_SK_BIND_PHC	/* 5.14 */

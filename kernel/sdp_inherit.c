@@ -57,7 +57,7 @@ static void sdp_inherit_sock(const struct sock *sk, struct sock *nsk)
 #ifdef CONFIG_NET_RX_BUSY_POLL
 	nsk->sk_ll_usec = READ_ONCE(sk->sk_ll_usec);
 #endif
-	sdp_sock_copy_later(nsk, sk);
+	sdp_sock_copy_newer(nsk, sk);
 }
 
 static void sdp_inherit_tcp(const struct sock *sk, struct sock *nsk)

@@ -34,7 +34,7 @@ static int sdp_port_move(struct sock *sk, const struct sdp_conn *conn)
 		return sdp_port_is_v4(conn) ?
 		       sdp_bhash2_update_saddr(sk, &source.s6_addr32[3], AF_INET) :
 		       sdp_bhash2_update_saddr(sk, &source, AF_INET6);
-	if (inet_csk(sk)->icsk_bind_hash)
+	if (SDP_FILES_ADDRESSES && inet_csk(sk)->icsk_bind_hash)
 		return 0;
 	if (sdp_port_is_v4(conn))
 		sk_rcv_saddr_set(sk, source.s6_addr32[3]);
@@ -127,7 +127,8 @@ static void sdp_port_undo_names(struct sock *sk)
 #endif
 	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK)
 		return;
-	if (SDP_MOVES_PORTS || inet_csk(sk)->icsk_bind_hash)
+	if (SDP_MOVES_PORTS ||
+	    (SDP_FILES_ADDRESSES && inet_csk(sk)->icsk_bind_hash))
 		sdp_bhash2_reset_saddr(sk);
 	else
 		sdp_port_forget_source(sk);

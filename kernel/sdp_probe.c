@@ -108,9 +108,6 @@ SDP_PROBE(ITER_IOV, iter_iov((struct iov_iter *)NULL))
 /* 6.3: a socket's own range of local ports. */
 SDP_PROBE(LOCAL_PORT_RANGE, &((struct inet_sock *)NULL)->local_port_range)
 
-/* 6.2: whether a connection whose path is bad tries another by its own choice. */
-SDP_PROBE(SK_TXREHASH, ((struct sock *)NULL)->sk_txrehash)
-
 /* 6.0: an iterator over one piece of user memory. */
 SDP_PROBE(ITER_UBUF, iter_is_ubuf((struct iov_iter *)NULL))
 SDP_PROBE(USER_BACKED_ITER, user_backed_iter((struct iov_iter *)NULL))
@@ -125,10 +122,13 @@ SDP_PROBE(READ_SKB, ((struct proto_ops *)NULL)->read_skb)
 /* 5.19: io_uring asks how much is left to be read. */
 SDP_PROBE(MSG_GET_INQ, ((struct msghdr *)NULL)->msg_get_inq)
 
-/* 5.18: a protocol says how a port is given back. */
+/* 5.18: whether a connection whose path is bad tries another by its own choice. */
+SDP_PROBE(SK_TXREHASH, ((struct sock *)NULL)->sk_txrehash)
+
+/* 5.17: a protocol says how a port is given back. */
 SDP_PROBE(PUT_PORT, ((struct proto *)NULL)->put_port)
 
-/* 5.18: is it TCP? */
+/* 5.17: is it TCP? */
 SDP_PROBE(SK_IS_TCP, sk_is_tcp((struct sock *)NULL))
 
 /* 5.16: folios. */
