@@ -613,7 +613,8 @@ static int *many_(int n)
 
 /*
  * What a socket has of ours, whichever door it came by: four buffers, and a fifth where
- * the first message was there before accept().
+ * one was not back yet when the ring was filled, as that of a message before accept(),
+ * or one that another processor has in hand.
  */
 static int many_memory_(int fd)
 {

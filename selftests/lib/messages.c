@@ -20,7 +20,10 @@ long long messages_sent(int fd)
 	return tcp.tcpi_data_segs_out;
 }
 
-/* Or else it shows a window, and drops again and again what comes: SO_RCVBUF is less. */
+/*
+ * TCP shows no room any more; or it goes on showing what it has shown, since SO_RCVBUF was
+ * made smaller, and drops what comes each time that it is sent again.
+ */
 bool tcp_window_used_up(int fd)
 {
 	enum { DROPS = 3 };
