@@ -3,8 +3,9 @@
  * What belongs to a network namespace: counters, tunables, limits, and the
  * list of connections that tools are shown.
  *
- * One list yields enum, name and help of every counter, another of every
- * tunable, so that kernel and tools cannot disagree.
+ * One list yields enum, name and help of every counter (sdp_counters.h), another
+ * of every tunable (sdp_tunables.h), so that kernel, tools and man pages cannot
+ * disagree.
  */
 #ifndef _SDP_NET_H
 #define _SDP_NET_H
@@ -17,66 +18,8 @@
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 #include <linux/sdp.h>
-
-/* X(enum, name, help) */
-#define SDP_COUNTERS(X) \
-	X(CONNECT,	"connect",	"connections opened from here over SDP") \
-	X(ACCEPT,	"accept",	"connections that arrived over SDP and were admitted") \
-	X(CONNECT_FAIL,	"connect_fail",	"attempts to open a connection over SDP that failed") \
-	X(CONNECT_AGAIN, "connect_again", "requests repeated because the peer had no room") \
-	X(FALLBACK,	"fallback",	"connections that TCP took over; see fallback_*") \
-	X(PROBES,	"probes",	"destinations asked in the background") \
-	X(REJECT_HELLO,	"reject_hello",	"requests refused: Hello not valid") \
-	X(REJECT_PATH,	"reject_path",	"requests refused: addresses are not those of the path") \
-	X(REJECT_LISTENER, "reject_listener", "requests refused: nobody listens") \
-	X(REJECT_BACKLOG, "reject_backlog", "requests refused: backlog full, or silent then") \
-	X(REJECT_LIMIT,	"reject_limit",	"requests refused: too many connections or no memory") \
-	X(TCP_ACCEPT,	"tcp_accept",	"plain TCP clients accepted by an SDP listener") \
-	X(TCP_RESET,	"tcp_reset",	"plain TCP clients reset by an SDP listener") \
-	X(BYTES_SENT,	"bytes_sent",	"user bytes posted") \
-	X(BYTES_RECEIVED, "bytes_received", "user bytes arrived") \
-	X(MSGS_SENT,	"msgs_sent",	"messages posted, all kinds") \
-	X(MSGS_RECEIVED, "msgs_received", "messages arrived, all kinds") \
-	X(CREDIT_UPDATES, "credit_updates", "empty Data messages posted to tell of new buffers") \
-	X(CREDIT_WAITS,	"credit_waits",	"times that data had to wait for credits") \
-	X(SHRINKS,	"shrinks",	"idle peers asked to give receive buffers back") \
-	X(URGENT_SENT,	"urgent_sent",	"urgent bytes posted") \
-	X(URGENT_RECEIVED, "urgent_received", "urgent bytes arrived") \
-	X(SRC_AVAIL,	"src_avail",	"SrcAvail messages arrived") \
-	X(SENDSM,	"sendsm",	"SendSm messages posted") \
-	X(RDMA_READS,	"rdma_reads",	"RDMA Reads posted") \
-	X(FETCHED,	"bytes_fetched", "user bytes read by RDMA to be copied") \
-	X(TAKEN,	"bytes_taken",	"user bytes read by RDMA where the reader wants them") \
-	X(OFFERS,	"offers",	"SrcAvail messages posted") \
-	X(OFFERS_REFUSED, "offers_refused", "times that the peer refused what was offered") \
-	X(OFFERS_CANCELLED, "offers_cancelled", "SrcAvailCancel messages posted") \
-	X(COPIED_COST,	"copied_cost",	"copied, not lent: that was cheaper lately") \
-	X(COPIED_HABIT,	"copied_habit",	"copied, not lent: the peer had no use for the last ones") \
-	X(COPIED_BUSY,	"copied_busy",	"copied, not lent: the socket lends already") \
-	X(COPIED_LIMIT,	"copied_limit",	"copied, not lent: net.sdp.zcopy_pinned is reached") \
-	X(COPIED_MEMORY, "copied_memory", "copied, not lent: no memory or registration") \
-	X(COPIED_PAGES,	"copied_pages",	"copied, not lent: cannot be pinned, or is too short") \
-	X(COPIED_REFUSED, "copied_refused", "copied after all: refused by the peer, or too long") \
-	X(COPIED_LATE,	"copied_late",	"copied after all: the peer did not come in time") \
-	X(LENT,		"bytes_lent",	"user bytes that went from where they were") \
-	X(SINK_AVAIL,	"sink_avail",	"SinkAvail messages arrived") \
-	X(RDMA_WRITES,	"rdma_writes",	"RDMA Writes posted") \
-	X(WRITTEN,	"bytes_written", "user bytes of those written to the peer's reader") \
-	X(ASKS,		"asks",		"SinkAvail messages posted") \
-	X(ASKS_CANCELLED, "asks_cancelled", "SinkAvailCancel messages posted") \
-	X(FILLED,	"bytes_filled",	"user bytes that the peer wrote to the reader") \
-	X(KEYS_ENDED,	"keys_ended",	"keys of what is lent that the peer had forgotten") \
-	X(PROTO_ERRORS,	"proto_errors",	"connections ended because the peer broke the protocol") \
-	X(RESETS,	"resets",	"connections reset by the peer or lost") \
-	X(ABORTS,	"aborts",	"connections reset by this side") \
-	X(KEEPALIVES,	"keepalives",	"idle peers asked whether they are there") \
-	X(TIMEOUTS,	"timeouts",	"connections ended because the peer did not answer") \
-	X(DEVICE_GONE,	"device_gone",	"connections lost with their RDMA device") \
-	X(NO_BUFFER,	"no_buffer",	"receive buffers that could not be allocated") \
-	X(POLL_HIT,	"poll_hit",	"callers who polled and need not sleep then") \
-	X(POLL_MISS,	"poll_miss",	"callers who polled in vain and slept then") \
-	X(WAKE_CALLER,	"wake_caller",	"completion events that woke a caller who waits") \
-	X(WAKE_WORKER,	"wake_worker",	"completion events that queued the worker")
+#include "sdp_counters.h"
+#include "sdp_tunables.h"
 
 enum sdp_counter {
 #define SDP_COUNTER_ENUM(sym, name, help) SDP_CNT_##sym,
@@ -88,57 +31,6 @@ enum sdp_counter {
 	SDP_CNT_REASON,
 	SDP_CNT_MAX = SDP_CNT_REASON + SDP_REASON_COUNT
 };
-
-enum { SDP_SPIN_MAX_USEC = 10000 };
-
-/* X(field, default, min, max, help); the sysctl is net.sdp.<field> */
-#define SDP_TUNABLES(X) \
-	X(enable,	1, 0, 1, "0: no new connection goes by SDP") \
-	X(fallback,	0, 0, 1, "1: sockets of family 27 and protocol 257 may use TCP") \
-	X(connect_timeout, 200, 10, 600000, "ms until TCP takes an attempt over") \
-	X(require_timeout, 20000, 10, 600000, \
-	  "ms until an attempt fails that may not fall back") \
-	X(cache_timeout, 60000, 0, 86400000, \
-	  "ms that a destination without SDP is left to TCP; 0: it is always asked, " \
-	  "and what is known is forgotten") \
-	X(cache_max,	4096, 0, 1048576, "destinations that are remembered") \
-	X(fallback_records, 1024, 0, 4096, \
-	  "connections that TCP took over whose reason is kept") \
-	X(learn,	0, 0, 1, \
-	  "1: an unknown destination goes by TCP at once and is asked meanwhile") \
-	X(ack_timeout,	500, 1, 8000, \
-	  "ms until the device repeats what was not acknowledged") \
-	X(ack_retries,	6, 0, 6, \
-	  "times that it does; then the connection is lost (ETIMEDOUT)") \
-	X(fin_timeout,	60000, 100, 600000, \
-	  "ms that a closed connection waits for the peer's DisConn") \
-	X(max_conns,	65536, 0, 16777216, "connections of the namespace") \
-	X(max_conns_user, 65536, 0, 16777216, "connections of one user in the namespace") \
-	X(rcvbuf_size,	16384, 4096, 32768, \
-	  "bytes of one receive buffer, with 16 of header; whole pages") \
-	X(rcvbuf_start,	4096, 4096, 32768, \
-	  "the same at first, until the peer wants to send larger messages") \
-	X(rcvbuf_count,	63, 4, 63, "receive buffers that a connection may grow to") \
-	X(shrink_after,	10000, 0, 86400000, \
-	  "ms without data until the peer gives back what it has grown; 0: never") \
-	X(poll_usec,	50, 0, SDP_SPIN_MAX_USEC, \
-	  "us that a caller polls before he sleeps, at most, while that pays; 0: never") \
-	X(zcopy_thresh,	65536, 0, 1073741824, \
-	  "bytes that a blocking send() offers instead of copying; 0: never") \
-	X(zcopy_adverts, 8, 1, 8, \
-	  "pieces of a send() that are offered at a time, if the peer lets us") \
-	X(zcopy_write,	1, 0, 1, \
-	  "1: a reader who waits has the peer write into his buffer") \
-	X(zcopy_adapt,	1, 0, 1, \
-	  "1: a blocking send() that may be offered is copied where that was cheaper") \
-	X(zcopy_invalidate, 1, 0, 1, \
-	  "1: keys of what is lent are ended by Send-with-Invalidate, if the peer can") \
-	X(zcopy_wait,	250, 1, 60000, \
-	  "ms without progress until what is offered goes by copy instead") \
-	X(zcopy_pinned,	262144, 0, 1073741824, \
-	  "KiB of user memory that may be lent to devices at a time") \
-	X(sndbuf_bytes,	262144, 4096, 16777216, \
-	  "bytes queued or under way, unless SO_SNDBUF says it; more if nobody reads")
 
 struct sdp_net {
 #define SDP_TUNABLE_FIELD(field, def, min, max, help) unsigned int field;

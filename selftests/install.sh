@@ -22,7 +22,8 @@ installs() {
 	"$to/usr/bin/sdp_run" --help >/dev/null
 	[ "$(find "$to" -type f -printf '%P\n' | sort | xargs)" = "etc/sdp/sdp.conf \
 usr/bin/sdp_run usr/bin/sdpstat usr/include/linux/sdp.h usr/lib/libsdp_preload.so \
-usr/share/man/man5/sdp.conf.5" ]
+usr/share/man/man1/sdp_run.1 usr/share/man/man5/sdp.conf.5 usr/share/man/man7/af_sdp.7 \
+usr/share/man/man8/sdpstat.8" ]
 }
 
 keeps_rules() {

@@ -10,7 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 unset MAKEFLAGS MFLAGS	# of make check
 kdir=$("$top/scripts/rig/stock-kernel" --headers 6.1) || exit
 mkdir -p "$dir/src" "$dir/a b" "$dir/a"
-cp -r "$top"/{Makefile,Kbuild,kernel,uapi,userspace,packaging,docs} "$dir/src"
+cp -r "$top"/{Makefile,Kbuild,kernel,uapi,userspace,packaging,man} "$dir/src"
 cp "$top/Makefile" "$dir/a b"
 
 in_src() { make -s -C "$dir/src" KDIR="$kdir" O=out "$@"; }
