@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.sdp.*, made from the lists in sdp_net.h and sdp_mem.h, for each network
+ * net.sdp.*, made from the lists in sdp_tunables.h and sdp_mem.h, for each network
  * namespace.  The limits of the machine's memory are the same in all of them,
  * and set in the first.
  */

@@ -6,8 +6,8 @@
  * Pure: types and byte order, nothing else of the kernel.  KUnit and the
  * user-space tests compile this file as it stands.
  *
- * Sections cited are those of the protocol text (IBTA Annex A4 as
- * reconstructed): 1.2 Hello, 1.3 HelloAck, 2.1 BSDH, 2.3 extended headers.
+ * The protocol text is docs/protocol.md, here and wherever sections are cited:
+ * 1.2 Hello, 1.3 HelloAck, 2.1 BSDH, 2.3 extended headers.
  */
 #ifndef _SDP_WIRE_H
 #define _SDP_WIRE_H

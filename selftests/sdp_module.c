@@ -111,7 +111,7 @@ static int tunable(const char *word)
 	return value;
 }
 
-/* What README.md says that they are, where nobody has changed them. */
+/* What af_sdp(7) says that they are, where nobody has changed them. */
 TEST_ON(defaults, BIT(DOOR2_V4))
 {
 	static const struct {

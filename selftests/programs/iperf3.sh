@@ -138,7 +138,7 @@ iperf_rate() {
 	got=$(iperf_bytes "$dir/iperf")
 	echo "# $1 4M for 2 s: $got bytes"
 	if [ "$manner $1" = "sdp --fq-rate" ]; then
-		[ "$got" -gt 4000000 ] || why "it has an effect: README says that it has none"
+		[ "$got" -gt 4000000 ] || why "it has an effect: docs/compatibility.md says that it has none"
 	else
 		[ "$got" -lt 2000000 ] || why "it has no effect"
 	fi
