@@ -150,6 +150,9 @@ static bool is_the_connections(int level, int option)
 	/* That of 5.10 takes away two of its bits, which are the network's (ECN). */
 	if (level == SOL_IPV6 && option == IPV6_TCLASS && !kernel_since(6, 1))
 		return true;
+	/* The processor that took the last packet, of two perhaps. */
+	if (level == SOL_SOCKET && option == SO_INCOMING_CPU)
+		return true;
 	return level == SOL_TCP && (option == TCP_MAXSEG || option == TCP_WINDOW_CLAMP ||
 				    option == TCP_QUICKACK);
 }
