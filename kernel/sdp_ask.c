@@ -91,7 +91,7 @@ void sdp_ask_cancel(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
-void sdp_ask_told(struct sdp_conn *conn, const struct sdp_half_told *told)
+void sdp_ask_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 {
 	struct sdp_loan *loan;
 

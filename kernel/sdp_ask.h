@@ -73,6 +73,6 @@ void sdp_ask_cancel(struct sdp_conn *conn);
  *
  * Context: process or softirq.
  */
-void sdp_ask_told(struct sdp_conn *conn, const struct sdp_half_told *told);
+void sdp_ask_told(struct sdp_conn *conn, const struct sdp_advert_told *told);
 
 #endif

@@ -20,14 +20,14 @@
 #include <net/sock.h>
 #include <linux/sdp.h>
 #include "sdp_confirm.h"
+#include "sdp_dst_cache.h"
 #include "sdp_net.h"
-#include "sdp_peers.h"
 
 struct sdp_confirm {
 	struct delayed_work work;
 	struct list_head node;		/* sdp_confirms */
 	struct sock *sk;		/* a reference */
-	struct sdp_peer_key key;
+	struct sdp_dst_key key;
 	unsigned int delay_ms;		/* of the last look */
 };
 
@@ -41,7 +41,7 @@ static bool sdp_confirm_ends;			/* on that lock */
 
 /* The program may have the socket connect elsewhere meanwhile. */
 static bool sdp_confirm_is_same(const struct sock *sk,
-				const struct sdp_peer_key *key)
+				const struct sdp_dst_key *key)
 {
 	struct in6_addr ip;
 
@@ -84,9 +84,9 @@ static bool sdp_confirm_again(struct sdp_confirm *confirm)
 }
 
 /* Nothing was found out: who asked in the background, perhaps, asks again. */
-static void sdp_confirm_never(struct sock *sk, const struct sdp_peer_key *key)
+static void sdp_confirm_never(struct sock *sk, const struct sdp_dst_key *key)
 {
-	sdp_peers_learn(sdp_net(sock_net(sk)), key, SDP_REASON_LEARNING);
+	sdp_dst_cache_learn(sdp_net(sock_net(sk)), key, SDP_REASON_LEARNING);
 }
 
 static void sdp_confirm_look(struct work_struct *work)
@@ -108,7 +108,7 @@ static void sdp_confirm_look(struct work_struct *work)
 	sdp_confirm_free(confirm);
 }
 
-void sdp_confirm_later(struct sock *sk, const struct sdp_peer_key *key,
+void sdp_confirm_later(struct sock *sk, const struct sdp_dst_key *key,
 		       gfp_t gfp)
 {
 	struct sdp_confirm *confirm = NULL;
@@ -132,9 +132,9 @@ void sdp_confirm_later(struct sock *sk, const struct sdp_peer_key *key,
 	spin_unlock_bh(&sdp_confirm_lock);
 }
 
-void sdp_confirm_now(struct sock *sk, const struct sdp_peer_key *key)
+void sdp_confirm_now(struct sock *sk, const struct sdp_dst_key *key)
 {
-	sdp_peers_learn(sdp_net(sock_net(sk)), key, SDP_REASON_REFUSED);
+	sdp_dst_cache_learn(sdp_net(sock_net(sk)), key, SDP_REASON_REFUSED);
 }
 
 int __init sdp_confirm_init(void)

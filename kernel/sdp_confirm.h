@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-struct sdp_peer_key;
+struct sdp_dst_key;
 struct sock;
 
 /**
@@ -16,12 +16,12 @@ struct sock;
  * @key: its destination, which refused SDP
  * @gfp: for a note of it
  *
- * sdp_peers_learn() is told of the refusal once TCP's connection is there, and of
+ * sdp_dst_cache_learn() is told of the refusal once TCP's connection is there, and of
  * nothing otherwise.  Without memory, and of a kernel's own socket, nothing is learnt.
  *
  * Context: process or softirq; the caller holds a reference of the socket.
  */
-void sdp_confirm_later(struct sock *sk, const struct sdp_peer_key *key,
+void sdp_confirm_later(struct sock *sk, const struct sdp_dst_key *key,
 		       gfp_t gfp);
 
 /**
@@ -31,7 +31,7 @@ void sdp_confirm_later(struct sock *sk, const struct sdp_peer_key *key,
  *
  * Context: process or softirq.
  */
-void sdp_confirm_now(struct sock *sk, const struct sdp_peer_key *key);
+void sdp_confirm_now(struct sock *sk, const struct sdp_dst_key *key);
 
 /**
  * sdp_confirm_init() - make the workqueue

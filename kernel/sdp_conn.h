@@ -105,7 +105,7 @@ enum sdp_ctl {
 
 enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
 
-/* What sdp_sent() found, to be acted upon without the lock. */
+/* What sdp_tx_wc() found, to be acted upon without the lock. */
 enum sdp_tx_done {
 	SDP_TX_DONE_FIN		= 0x01,
 	SDP_TX_DONE_SPACE	= 0x02,
@@ -157,7 +157,7 @@ struct sdp_conn {
 	/* Callers and events; see sdp_conn_kick(). */
 	unsigned long flags;		/* enum sdp_conn_flag */
 	atomic_t users;			/* callers inside a call */
-	u32 spin_ns;			/* that polling is worth; see sdp_spin.c */
+	u32 spin_ns;			/* that polling is worth; see sdp_busy_poll.c */
 	int zcopy;			/* bytes from which on; -1: the namespace's */
 	bool stamps;			/* the user wants to know when bytes came */
 	wait_queue_head_t wq;		/* callers who sleep in one */

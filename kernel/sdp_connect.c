@@ -13,7 +13,7 @@
  * two wake-ups would be two reports to an edge-triggered poller.  Callers of
  * ours who wait for the outcome have a queue of their own.
  *
- * What an attempt has found is kept (sdp_peers.c), and one that may fall back
+ * What an attempt has found is kept (sdp_dst_cache.c), and one that may fall back
  * asks there first.  With net.sdp.learn an unknown destination goes by TCP at
  * once, and a probe asks it in the background.
  *
@@ -29,12 +29,12 @@
 #include <linux/sdp.h>
 #include "sdp_confirm.h"
 #include "sdp_connect.h"
-#include "sdp_link.h"
+#include "sdp_dst_cache.h"
+#include "sdp_fallback_log.h"
 #include "sdp_listen.h"
-#include "sdp_peers.h"
 #include "sdp_port.h"
-#include "sdp_record.h"
 #include "sdp_rx.h"
+#include "sdp_sk_conn.h"
 #include "sdp_trace.h"
 
 /* What a failed attempt leaves.  The mode comes after it, and tcp_poll(), which
@@ -74,7 +74,7 @@ static int sdp_connect_by_tcp(struct sock *sk, struct socket *sock,
  */
 static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 				  struct sdp_sk *ssk,
-				  const struct sdp_peer_key *key)
+				  const struct sdp_dst_key *key)
 {
 	int err;
 
@@ -91,16 +91,16 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 		sdp_connect_set_failed(sk, sock, -err);
 	else if (key && !ssk->connecting)
 		sdp_confirm_later(sk, key, GFP_KERNEL);
-	sdp_record_add(sk, ssk->reason, ssk->by_ulp);
+	sdp_fallback_log_add(sk, ssk->reason, ssk->by_ulp);
 	sdp_ulp_detach(sk, sock, ssk);
 	if (err)
 		sdp_connect_report(sk);
 }
 
-static struct sdp_peer_key sdp_connect_key(const struct sdp_addr *remote,
-					   int ifindex)
+static struct sdp_dst_key sdp_connect_key(const struct sdp_addr *remote,
+					  int ifindex)
 {
-	return (struct sdp_peer_key) {
+	return (struct sdp_dst_key) {
 		.ip		= remote->ip,
 		.ifindex	= ifindex,
 		.port		= remote->port,
@@ -109,9 +109,9 @@ static struct sdp_peer_key sdp_connect_key(const struct sdp_addr *remote,
 
 static void sdp_connect_learn(const struct sdp_conn *conn, u8 reason)
 {
-	struct sdp_peer_key key = sdp_connect_key(&conn->remote, conn->ifindex);
+	struct sdp_dst_key key = sdp_connect_key(&conn->remote, conn->ifindex);
 
-	sdp_peers_learn(conn->sn, &key, reason);
+	sdp_dst_cache_learn(conn->sn, &key, reason);
 }
 
 /* Its own way to the destination is not everybody's. */
@@ -125,7 +125,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 			       struct sdp_sk *ssk, int err, u8 reason)
 {
 	bool tcp = sdp_ulp_may_fall_back(sk, ssk);
-	struct sdp_peer_key key = {};
+	struct sdp_dst_key key = {};
 	bool refused = false;
 
 	ssk->reason = reason;
@@ -133,7 +133,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 		refused = reason == SDP_REASON_REFUSED;
 		key = sdp_connect_key(&ssk->conn->remote, ssk->conn->ifindex);
 		if (!refused)
-			sdp_peers_learn(ssk->conn->sn, &key, reason);
+			sdp_dst_cache_learn(ssk->conn->sn, &key, reason);
 	}
 	/* Not an attempt, if nothing was tried. */
 	if (reason != SDP_REASON_CACHED && reason != SDP_REASON_LEARNING)
@@ -141,7 +141,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 	trace_sdp_fallback(ssk->conn ? ssk->conn->id : 0,
 			   sdp_reason_word(reason), tcp);
 	if (ssk->conn)
-		sdp_link_cut(ssk, false);
+		sdp_sk_conn_cut(ssk, false);
 	if (tcp) {
 		sdp_connect_fall_back(sk, sock, ssk, refused ? &key : NULL);
 		return;
@@ -160,7 +160,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 static void sdp_connect_catch_up(struct sock *sk, struct sdp_conn *conn)
 {
 	sdp_conn_urgent(conn);
-	if (sdp_link_is_readable(sk, conn) ||
+	if (sdp_sk_conn_is_readable(sk, conn) ||
 	    test_bit(SDP_CONN_EOF, &conn->flags))
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 }
@@ -181,7 +181,7 @@ void sdp_connect_decide(struct work_struct *work)
 		goto out;
 	if (test_bit(SDP_CONN_WAS_UP, &conn->flags)) {
 		sdp_connect_learn(conn, SDP_REASON_NONE);
-		sdp_link_set_limits(sk, conn);
+		sdp_sk_conn_set_limits(sk, conn);
 		WRITE_ONCE(conn->zcopy, ssk->zcopy);
 		smp_wmb();	/* names before mode, for who looks unlocked */
 		WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
@@ -189,7 +189,7 @@ void sdp_connect_decide(struct work_struct *work)
 		sk->sk_state_change(sk);
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 		sdp_connect_catch_up(sk, conn);
-		sdp_link_failed(conn, ssk);
+		sdp_sk_conn_failed(conn, ssk);
 	} else if (READ_ONCE(conn->tx.err)) {
 		sdp_connect_failed(sk, sock, ssk, READ_ONCE(conn->tx.err),
 				   conn->reason);
@@ -253,7 +253,7 @@ void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
 {
 	if (!ssk->conn)
 		return;
-	sdp_link_cut(ssk, orderly);
+	sdp_sk_conn_cut(ssk, orderly);
 	sdp_port_put(sk, ssk);
 	smp_store_release(&ssk->mode, SDP_SK_IDLE);	/* with sdp_poll() */
 	ssk->reported = false;
@@ -329,7 +329,7 @@ static void sdp_connect_leave(struct sock *sk, struct socket *sock,
 static void sdp_connect_left(struct sock *sk, const struct sdp_sk *ssk)
 {
 	lock_sock(sk);
-	sdp_record_add(sk, ssk->reason, ssk->by_ulp);
+	sdp_fallback_log_add(sk, ssk->reason, ssk->by_ulp);
 	release_sock(sk);
 }
 
@@ -444,12 +444,12 @@ static DEFINE_SPINLOCK(sdp_connect_probes_lock);
 static void sdp_connect_probe_over(struct sdp_conn *conn, struct sock *sk,
 				   u8 reason)
 {
-	struct sdp_peer_key key = sdp_connect_key(&conn->remote, conn->ifindex);
+	struct sdp_dst_key key = sdp_connect_key(&conn->remote, conn->ifindex);
 
 	if (reason == SDP_REASON_REFUSED)
 		sdp_confirm_later(sk, &key, GFP_ATOMIC);
 	else
-		sdp_peers_learn(conn->sn, &key, reason);
+		sdp_dst_cache_learn(conn->sn, &key, reason);
 	sock_put(sk);
 }
 
@@ -480,13 +480,13 @@ static const struct sdp_conn_ops sdp_connect_probe_ops = {
 
 static void sdp_connect_probe(struct sock *sk,
 			      const struct sdp_connect_to *to,
-			      const struct sdp_peer_key *key)
+			      const struct sdp_dst_key *key)
 {
 	struct sdp_net *sn = sdp_net(sock_net(sk));
 	struct sdp_connect_to any = *to;
 	struct sdp_conn *conn;
 
-	if (!sdp_peers_probing(sn, key))
+	if (!sdp_dst_cache_probing(sn, key))
 		return;
 	/* The answer is for all who go there, by whatever way. */
 	memset(&any.local, 0, sizeof(any.local));
@@ -495,7 +495,7 @@ static void sdp_connect_probe(struct sock *sk,
 				 min_t(unsigned int, SDP_CONNECT_PROBE_MS,
 				       READ_ONCE(sn->require_timeout)));
 	if (IS_ERR(conn)) {
-		sdp_peers_learn(sn, key, SDP_REASON_LIMIT);
+		sdp_dst_cache_learn(sn, key, SDP_REASON_LIMIT);
 		return;
 	}
 	conn->probe = true;
@@ -538,9 +538,9 @@ static u8 sdp_connect_known(struct sock *sk,
 			    const struct sdp_connect_to *to)
 {
 	struct sdp_net *sn = sdp_net(sock_net(sk));
-	struct sdp_peer_key key = sdp_connect_key(&to->remote, to->ifindex);
+	struct sdp_dst_key key = sdp_connect_key(&to->remote, to->ifindex);
 
-	switch (sdp_peers_ask(sn, &key)) {
+	switch (sdp_dst_cache_ask(sn, &key)) {
 	case SDP_PEER_TAKES:
 		return SDP_REASON_NONE;
 	case SDP_PEER_LACKS:
@@ -597,12 +597,12 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 				   SDP_REASON_LIMIT);
 		return;
 	}
-	sdp_link_set_conn(ssk, conn);
+	sdp_sk_conn_set_conn(ssk, conn);
 	ssk->reported = false;
-	sdp_conn_attach(conn, &sdp_link_ops, ssk);
+	sdp_conn_attach(conn, &sdp_sk_conn_ops, ssk);
 	err = sdp_ulp_xport->route(conn) ?: sdp_port_take(sk, ssk, conn);
 	if (!err) {
-		sdp_link_set_names(sk, conn);
+		sdp_sk_conn_set_names(sk, conn);
 		err = sdp_ulp_xport->connect(conn);
 	}
 	if (err)
@@ -773,7 +773,7 @@ static void sdp_connect_confirm(struct sock *sk, const struct sdp_sk *ssk,
 				int err)
 {
 	struct sdp_connect_to to;
-	struct sdp_peer_key key;
+	struct sdp_dst_key key;
 
 	if (READ_ONCE(ssk->mode) != SDP_SK_DETACHED ||
 	    ssk->reason != SDP_REASON_REFUSED || sdp_connect_is_special(sk))

@@ -103,7 +103,7 @@ void sdp_connect_exit(void);
  * sdp_connect_abort() - leave SDP_SK_CONNECTING or SDP_SK_CONNECTED
  * @sk: locked
  * @ssk: ours
- * @orderly: as sdp_link_cut()
+ * @orderly: as sdp_sk_conn_cut()
  *
  * Context: process.
  */

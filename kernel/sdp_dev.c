@@ -13,7 +13,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include "sdp_dev.h"
-#include "sdp_peers.h"
+#include "sdp_dst_cache.h"
 #include "sdp_span.h"
 
 static const struct sdp_dev_ops *sdp_dev_upper;
@@ -85,7 +85,7 @@ static void sdp_dev_event(struct ib_event_handler *handler,
 	case IB_EVENT_GID_CHANGE:
 	case IB_EVENT_SM_CHANGE:
 	case IB_EVENT_PKEY_CHANGE:
-		sdp_peers_forget();
+		sdp_dst_cache_forget();
 		break;
 	default:
 		break;
@@ -143,7 +143,7 @@ static int sdp_dev_add(struct ib_device *ib)
 	sdp_dev_upper->add(dev);
 	INIT_IB_EVENT_HANDLER(&dev->handler, ib, sdp_dev_event);
 	ib_register_event_handler(&dev->handler);
-	sdp_peers_forget();
+	sdp_dst_cache_forget();
 	return 0;
 
 fail:
@@ -159,7 +159,7 @@ static void sdp_dev_remove(struct ib_device *ib, void *client_data)
 	if (!dev)
 		return;
 	ib_unregister_event_handler(&dev->handler);
-	sdp_peers_forget();
+	sdp_dst_cache_forget();
 	spin_lock_bh(&sdp_dev_list_lock);
 	list_del_init(&dev->node);
 	spin_unlock_bh(&sdp_dev_list_lock);

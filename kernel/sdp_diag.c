@@ -18,9 +18,9 @@
 #include <linux/sock_diag.h>
 #include <net/ipv6.h>
 #include <net/netlink.h>
-#include "sdp_link.h"
+#include "sdp_fallback_log.h"
 #include "sdp_opt.h"
-#include "sdp_record.h"
+#include "sdp_sk_conn.h"
 #include "sdp_view.h"
 
 static u32 sdp_diag_bit(u8 state)
@@ -95,7 +95,7 @@ static void sdp_diag_fill_conn(struct sdp_diag_msg *msg, struct sdp_conn *conn,
 	memcpy(msg->sdm_daddr, &conn->remote.ip, sizeof(msg->sdm_daddr));
 	msg->sdm_uid = from_kuid_munged(ns, conn->uid);
 	spin_lock_bh(&conn->up.lock);
-	if (conn->up.ops == &sdp_link_ops) {
+	if (conn->up.ops == &sdp_sk_conn_ops) {
 		struct sdp_sk *ssk = conn->up.upper;
 
 		spin_lock(&ssk->lock);
@@ -106,7 +106,7 @@ static void sdp_diag_fill_conn(struct sdp_diag_msg *msg, struct sdp_conn *conn,
 }
 
 static void sdp_diag_fill_record(struct sdp_diag_msg *msg,
-				 const struct sdp_record *record,
+				 const struct sdp_fallback_entry *record,
 				 struct user_namespace *ns)
 {
 	memset(msg, 0, sizeof(*msg));
@@ -214,10 +214,10 @@ static int sdp_diag_dump_records(struct sk_buff *skb,
 {
 	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
 	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
-	struct sdp_record record;
+	struct sdp_fallback_entry record;
 	struct sdp_diag_msg msg;
 
-	while (sdp_record_next(sn, cb->args[0], &record)) {
+	while (sdp_fallback_log_next(sn, cb->args[0], &record)) {
 		sdp_diag_fill_record(&msg, &record, ns);
 		if (sdp_diag_put(skb, cb, &msg))
 			break;

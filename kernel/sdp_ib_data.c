@@ -9,8 +9,8 @@
 #include "sdp_conn.h"
 #include "sdp_ib_data.h"
 #include "sdp_rx.h"
-#include "sdp_sent.h"
 #include "sdp_tx.h"
+#include "sdp_tx_wc.h"
 
 enum {
 	SDP_IB_POLL	= 4,	/* completions per call, on the stack */
@@ -177,7 +177,7 @@ void sdp_ib_poll_send(struct sdp_conn *conn)
 
 			if (wc[i].status == IB_WC_SUCCESS)
 				sdp_ib_completed(conn, msg);
-			sdp_sent(conn, msg, sdp_ib_wc_errno(wc[i].status));
+			sdp_tx_wc(conn, msg, sdp_ib_wc_errno(wc[i].status));
 		}
 	} while (n == SDP_IB_POLL);
 }

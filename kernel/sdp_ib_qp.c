@@ -18,8 +18,8 @@
 #include <rdma/ib_cache.h>
 #include "sdp_conn.h"
 #include "sdp_ib_qp.h"
+#include "sdp_peer_ring.h"
 #include "sdp_rx.h"
-#include "sdp_size.h"
 #include "sdp_trace.h"
 
 enum {
@@ -215,7 +215,7 @@ void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
 	sdp_mode_init(&conn->tx.mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
 	/* Who begins with many did not make them for us, and keeps them. */
-	conn->tx.keeps = peer->bufs > SDP_SIZE_FEW;
+	conn->tx.keeps = peer->bufs > SDP_PEER_RING_FEW;
 	ib->lends = sdp_wire_takes_offers(peer);
 	conn->tx.may_end = peer->cap & sdp_ib_caps(ib);
 	spin_unlock_bh(&conn->tx.lock);

@@ -8,7 +8,7 @@
 
 #include <linux/workqueue.h>
 #include <rdma/ib_cm.h>
-#include "sdp_half.h"
+#include "sdp_advert.h"
 #include "sdp_ib_data.h"
 
 struct sdp_xport;
@@ -16,7 +16,7 @@ struct sdp_xport_upper;
 
 enum {
 	SDP_IB_RNR_RETRY	= 7,		/* for ever */
-	SDP_IB_MAX_ADVERTS	= SDP_HALF_ADVERTS,
+	SDP_IB_MAX_ADVERTS	= SDP_ADVERT_ADVERTS,
 };
 
 /* What the worker has to do; it does the lowest bit first. */

@@ -16,7 +16,7 @@
  *     (tx.lapsed keeps that back meanwhile).  The worker copies: there is no
  *     caller whose time it is, and a completion may not sleep;
  *   - so does what the peer has not come for within net.sdp.zcopy_wait; see
- *     sdp_clock.c.  A peer that does not answer that either loses the
+ *     sdp_timers.c.  A peer that does not answer that either loses the
  *     connection, so no page is held for ever;
  *   - when it is free the worker returns the memory, and tells its owner whether
  *     it was copied in the end.

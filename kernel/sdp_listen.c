@@ -36,12 +36,12 @@
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <linux/sdp.h>
+#include "sdp_dst_cache.h"
+#include "sdp_fallback_log.h"
 #include "sdp_inherit.h"
-#include "sdp_link.h"
 #include "sdp_listen.h"
-#include "sdp_peers.h"
-#include "sdp_record.h"
 #include "sdp_rx.h"
+#include "sdp_sk_conn.h"
 #include "sdp_trace.h"
 
 /* Who ends it says so first, and empties the lists after. */
@@ -438,7 +438,7 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 		/* Of a socket that has not tuned anything by itself yet. */
 		conn->rx.max_bytes = READ_ONCE(ssk->sk->sk_rcvbuf);
 		conn->zcopy = READ_ONCE(ssk->zcopy);
-		sdp_link_sync_stamps(ssk->sk, conn);
+		sdp_sk_conn_sync_stamps(ssk->sk, conn);
 	} else {
 		ssk->qlen--;
 	}
@@ -602,7 +602,7 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 		return 0;
 	err = sdp_listen_open(ssk, sn, port);
 	if (!err) {
-		sdp_peers_listening(sn, htons(port));
+		sdp_dst_cache_listening(sn, htons(port));
 		return 0;
 	}
 	trace_sdp_cm(0, "listen", err);
@@ -664,7 +664,7 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 		nssk = sdp_ulp_get(nsk);
 		nssk->by_ulp = ssk->by_ulp;
 		nssk->zcopy = READ_ONCE(ssk->zcopy);
-		sdp_link_graft(nsk, nssk, conn);
+		sdp_sk_conn_graft(nsk, nssk, conn);
 		sdp_ulp_put(nssk);
 		newsock->state = SS_CONNECTED;
 	}
@@ -723,8 +723,8 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 				  1);
 			trace_sdp_fallback(0, sdp_reason_word(SDP_REASON_TCP_CLIENT),
 					   true);
-			sdp_record_add(newsock->sk, SDP_REASON_TCP_CLIENT,
-				       ssk->by_ulp);
+			sdp_fallback_log_add(newsock->sk, SDP_REASON_TCP_CLIENT,
+					     ssk->by_ulp);
 			return 0;
 		}
 		sdp_count(sn, SDP_CNT_TCP_RESET, 1);

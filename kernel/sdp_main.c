@@ -11,17 +11,17 @@
  */
 #include <linux/module.h>
 #include <linux/net.h>
-#include "sdp_conn.h"
 #include "sdp_confirm.h"
+#include "sdp_conn.h"
 #include "sdp_connect.h"
-#include "sdp_door.h"
+#include "sdp_dst_cache.h"
+#include "sdp_fallback_log.h"
+#include "sdp_family.h"
 #include "sdp_ib.h"
 #include "sdp_listen.h"
 #include "sdp_mem.h"
 #include "sdp_net.h"
 #include "sdp_opt.h"
-#include "sdp_peers.h"
-#include "sdp_record.h"
 #include "sdp_sock.h"
 #include "sdp_ulp.h"
 #include "sdp_view.h"
@@ -45,13 +45,13 @@ static int __init sdp_init(void)
 	err = sdp_net_init();
 	if (err)
 		goto fail_mem;
-	err = sdp_peers_init();
+	err = sdp_dst_cache_init();
 	if (err)
 		goto fail_net;
 	err = sdp_confirm_init();
 	if (err)
 		goto fail_peers;
-	err = sdp_record_init();
+	err = sdp_fallback_log_init();
 	if (err)
 		goto fail_confirm;
 	err = sdp_buf_init();
@@ -75,7 +75,7 @@ static int __init sdp_init(void)
 	err = sdp_sysctl_init();
 	if (err)
 		goto fail_diag;
-	err = sdp_door_init();
+	err = sdp_family_init();
 	if (err)
 		goto fail_sysctl;
 	err = sdp_ulp_open();
@@ -85,7 +85,7 @@ static int __init sdp_init(void)
 	return 0;
 
 fail_door:
-	sdp_door_exit();
+	sdp_family_exit();
 fail_sysctl:
 	sdp_sysctl_exit();
 fail_diag:
@@ -101,11 +101,11 @@ fail_conn:
 fail_buf:
 	sdp_buf_exit();
 fail_record:
-	sdp_record_exit();
+	sdp_fallback_log_exit();
 fail_confirm:
 	sdp_confirm_exit();
 fail_peers:
-	sdp_peers_exit();
+	sdp_dst_cache_exit();
 fail_net:
 	sdp_net_exit();
 fail_mem:
@@ -116,7 +116,7 @@ fail_mem:
 static void __exit sdp_exit(void)
 {
 	sdp_ulp_close();
-	sdp_door_exit();
+	sdp_family_exit();
 	sdp_sysctl_exit();
 	sdp_diag_exit();
 	sdp_opt_exit();
@@ -126,9 +126,9 @@ static void __exit sdp_exit(void)
 	sdp_ulp_exit();
 	sdp_conn_exit();
 	sdp_buf_exit();
-	sdp_record_exit();
+	sdp_fallback_log_exit();
 	sdp_confirm_exit();
-	sdp_peers_exit();
+	sdp_dst_cache_exit();
 	sdp_net_exit();
 	sdp_mem_exit();
 }

@@ -11,7 +11,7 @@
  * the rest is read by RDMA, or follows by copy when the source has our SendSm.
  * Nothing of the stream may come between; taking it would lose no byte but put
  * two in the wrong order, which is worse.  Which of them count is known to
- * sdp_half.c.
+ * sdp_advert.c.
  */
 
 #include <linux/errno.h>
@@ -36,7 +36,7 @@ static int may_payload(const struct sdp_mode *mode)
 	return 0;
 }
 
-static int filled(struct sdp_mode *mode, const struct sdp_half_told *told)
+static int filled(struct sdp_mode *mode, const struct sdp_advert_told *told)
 {
 	if (!told->news)
 		return 0;
@@ -46,7 +46,7 @@ static int filled(struct sdp_mode *mode, const struct sdp_half_told *told)
 
 static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 	int err;
 
 	/* An update is never refused, whoever has gone or finished (3.3). */
@@ -67,7 +67,7 @@ static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
 	u32 inlined = sdp_wire_payload(msg);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 	int err;
 
 	err = may_payload(mode);
@@ -87,7 +87,7 @@ static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg
 
 static int heard_by_sink(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 	int err = sdp_snk_heard(&mode->snk, msg, &told);
 
 	return err ? err : filled(mode, &told);
@@ -107,7 +107,7 @@ static int heard_by_source(struct sdp_mode *mode,
 			   const struct sdp_wire_msg *msg)
 {
 	bool held = mode->src.held.n;
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 	int err;
 
 	err = sdp_src_heard(&mode->src, msg, &told);
@@ -115,7 +115,7 @@ static int heard_by_source(struct sdp_mode *mode,
 		return err;
 	/* What is not out yet must not go either. */
 	if (mode->src.held.n && !held)
-		told.news |= SDP_HALF_WITHDRAWN;
+		told.news |= SDP_ADVERT_WITHDRAWN;
 	mode->told = told;
 	return mode->told.news || mode->told.bytes ? SDP_HEARD_TOLD : 0;
 }
@@ -141,7 +141,7 @@ static int heard_mode_change(struct sdp_mode *mode,
 
 static int heard_disconn(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 	int err;
 
 	if (mode->peer_fin)

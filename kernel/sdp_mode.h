@@ -4,7 +4,7 @@
  * them (protocol text, sections 4.1 to 4.6 and 5).
  *
  * A half has a source, whose data flows, and a sink: @src is the half whose
- * source we are, @snk the one whose sink we are, and sdp_half.h knows what is
+ * source we are, @snk the one whose sink we are, and sdp_advert.h knows what is
  * offered in each.
  *
  * sdp_mode_heard() is the whole receive side of the protocol in one pure
@@ -16,7 +16,7 @@
 #define _SDP_MODE_H
 
 #include <linux/types.h>
-#include "sdp_half.h"
+#include "sdp_advert.h"
 #include "sdp_wire.h"
 
 /* What was of no use is done less: 1, 3, 7, at most 63 occasions go by. */
@@ -55,8 +55,8 @@ struct sdp_mode_costs {
 
 struct sdp_mode {
 	/* What the last message told, of: */
-	struct sdp_half_told told; /* our SrcAvails, with SDP_HEARD_TOLD, */
-	struct sdp_half_told filled; /* and SinkAvails, with SDP_HEARD_FILLED */
+	struct sdp_advert_told told; /* our SrcAvails, with SDP_HEARD_TOLD, */
+	struct sdp_advert_told filled; /* and SinkAvails, with SDP_HEARD_FILLED */
 	struct sdp_src src;
 	struct sdp_snk snk;
 	bool peer_fin;		/* DisConn heard: no payload may follow */
@@ -89,7 +89,7 @@ enum sdp_mode_verdict {
  * sdp_mode_init() - start of a connection: both halves combined
  * @mode: what to initialise
  * @theirs: MaxAdverts that the peer's Hello or HelloAck announces, from 1
- * @ours: that ours does, 1 to SDP_HALF_ADVERTS
+ * @ours: that ours does, 1 to SDP_ADVERT_ADVERTS
  *
  * Context: any; pure.
  */

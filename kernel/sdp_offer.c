@@ -216,7 +216,7 @@ void sdp_offer_end(struct sdp_conn *conn)
 		wake_up(&conn->wq);
 }
 
-void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
+void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 {
 	struct sdp_loan *loan;
 	u32 bytes = told->bytes;
@@ -229,7 +229,7 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 			continue;
 		loan->moved += bytes;
 		bytes = 0;
-		if (!done && !(told->news & SDP_HALF_WITHDRAWN))
+		if (!done && !(told->news & SDP_ADVERT_WITHDRAWN))
 			break;
 		sdp_loan_comes_back(conn, loan);
 		if (done)
@@ -241,9 +241,9 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told)
 		else
 			sdp_mode_lent(&conn->tx.mode, true);
 	}
-	if (told->news & SDP_HALF_WITHDRAWN && !conn->tx.mode.src.held.n)
+	if (told->news & SDP_ADVERT_WITHDRAWN && !conn->tx.mode.src.held.n)
 		sdp_mode_lent(&conn->tx.mode, false);
-	if (told->news & SDP_HALF_WITHDRAWN && conn->tx.lending &&
+	if (told->news & SDP_ADVERT_WITHDRAWN && conn->tx.lending &&
 	    !conn->tx.withdrawn) {
 		sdp_tx_withdraw(conn);
 		if (!conn->tx.mode.src.held.n)

@@ -133,6 +133,6 @@ void sdp_offer_end(struct sdp_conn *conn);
  *
  * Context: process or softirq.
  */
-void sdp_offer_told(struct sdp_conn *conn, const struct sdp_half_told *told);
+void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told);
 
 #endif

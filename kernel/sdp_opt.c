@@ -15,9 +15,9 @@
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
 #include <net/ipv6.h>
-#include "sdp_link.h"
+#include "sdp_fallback_log.h"
 #include "sdp_opt.h"
-#include "sdp_record.h"
+#include "sdp_sk_conn.h"
 #include "sdp_tcp_info.h"
 #include "sdp_tx.h"
 
@@ -189,7 +189,7 @@ static void sdp_opt_alive(struct sock *sk, struct sdp_sk *ssk)
 {
 	lock_sock(sk);
 	if (ssk->mode == SDP_SK_CONNECTED)
-		sdp_link_sync_alive(sk, ssk->conn);
+		sdp_sk_conn_sync_alive(sk, ssk->conn);
 	release_sock(sk);
 }
 
@@ -199,7 +199,7 @@ static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 	u8 delay;
 
 	lock_sock(sk);
-	delay = sdp_link_delay(sk, 0);
+	delay = sdp_sk_conn_delay(sk, 0);
 	if (ssk->mode == SDP_SK_CONNECTED) {
 		if (delay & SDP_DELAY_NODELAY && optname == TCP_NODELAY)
 			delay |= SDP_DELAY_PUSH;
@@ -419,9 +419,9 @@ static int sdp_opt_recorded(struct sock *sk, struct sdp_info *info)
 		[TCP_LISTEN]		= SDP_DIAG_LISTEN,
 		[TCP_CLOSING]		= SDP_CLOSING,
 	};
-	struct sdp_record record;
+	struct sdp_fallback_entry record;
 
-	if (!sdp_record_find(sk, &record))
+	if (!sdp_fallback_log_find(sk, &record))
 		return -ENOPROTOOPT;
 	info->sdpi_transport = SDP_TRANSPORT_TCP;
 	info->sdpi_reason = record.reason;

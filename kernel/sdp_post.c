@@ -7,7 +7,7 @@
  * say (sdp_ctl.c, sdp_tx.c); that there is a credit for it they have asked here.
  *
  * The last message of a burst is signalled, and some in a long one: a completion
- * retires all that were posted before it (sdp_sent.c).
+ * retires all that were posted before it (sdp_tx_wc.c).
  */
 #include "sdp_mem.h"
 #include "sdp_post.h"

@@ -13,10 +13,10 @@
 #include <linux/sched/signal.h>
 #include "sdp_ask.h"
 #include "sdp_bcopy.h"
-#include "sdp_link.h"
 #include "sdp_recv.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
+#include "sdp_sk_conn.h"
 #include "sdp_take.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
@@ -29,9 +29,9 @@
 static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 			    struct sdp_conn *conn, u32 seen, size_t done)
 {
-	bool failed = sdp_link_failed(conn, ssk);
+	bool failed = sdp_sk_conn_failed(conn, ssk);
 
-	if (!failed && !sk->sk_err && !sdp_link_is_eof(sk, conn))
+	if (!failed && !sk->sk_err && !sdp_sk_conn_is_eof(sk, conn))
 		return -EINPROGRESS;
 	/* Either this call or a later one tells the error, and no byte follows it. */
 	if (failed && !done)
@@ -169,14 +169,14 @@ static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
 
 			/* Who has time leaves it to the peer. */
 			if (err == -ETIME && *timeo && !sk->sk_err &&
-			    !signal_pending(current) && !sdp_link_is_eof(sk, conn))
+			    !signal_pending(current) && !sdp_sk_conn_is_eof(sk, conn))
 				until = before;
 			sdp_wait_cancelled(sk, conn, wait, until);
 			if (*timeo != MAX_SCHEDULE_TIMEOUT)
 				*timeo -= min_t(long, *timeo, jiffies - before);
 			continue;
 		}
-		cancelled = sk->sk_err || sdp_link_is_eof(sk, conn);
+		cancelled = sk->sk_err || sdp_sk_conn_is_eof(sk, conn);
 		if (!cancelled)
 			err = sdp_wait_until(sk, conn, wait, until,
 					     timeo);
@@ -379,8 +379,8 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	}
 	if (flags & MSG_TRUNC)
 		r.how |= SDP_BCOPY_DISCARD;
-	sdp_link_sync_buffers(sk, conn);
-	sdp_link_sync_stamps(sk, conn);
+	sdp_sk_conn_sync_buffers(sk, conn);
+	sdp_sk_conn_sync_stamps(sk, conn);
 	sdp_recv_wants(&r);
 	r.take = sdp_take_wants(conn, &msg->msg_iter,
 				r.timeo && !r.how ? len : 0);
@@ -429,7 +429,7 @@ int sdp_recv_urgent(struct sock *sk, struct sdp_conn *conn, struct msghdr *msg,
 		return -EINVAL;
 	sdp_rx_flush(conn);
 	err = sdp_urg_take(conn, flags & MSG_PEEK, &byte);
-	if (err == -EAGAIN && sdp_link_is_eof(sk, conn))
+	if (err == -EAGAIN && sdp_sk_conn_is_eof(sk, conn))
 		return 0;
 	if (err)
 		return err;

@@ -4,7 +4,7 @@
 #define _SDP_RECV_H
 
 #include <linux/socket.h>
-#include "sdp_link.h"
+#include "sdp_sk_conn.h"
 
 /**
  * sdp_recv() - receive from the stream

@@ -21,9 +21,9 @@
 #include "sdp_lease.h"
 #include "sdp_loan.h"
 #include "sdp_offer.h"
+#include "sdp_peer_ring.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
-#include "sdp_size.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
@@ -140,12 +140,12 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 			conn->rx.asked_unread = READ_ONCE(conn->rx.inq);
 		}
 		if (heard & SDP_HEARD_RCVBUF_ACK)
-			sdp_size_given(conn, msg->ext.rcvsz);
+			sdp_peer_ring_given(conn, msg->ext.rcvsz);
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
-	if (unlikely(conn->tx.flow.peer_bufs > SDP_SIZE_FEW && !conn->tx.grown))
-		sdp_size_grown(conn);
+	if (unlikely(conn->tx.flow.peer_bufs > SDP_PEER_RING_FEW && !conn->tx.grown))
+		sdp_peer_ring_grown(conn);
 	sdp_ring_used(conn, msg->mid == SDP_MID_DATA && !sdp_wire_payload(msg));
 	spin_unlock_bh(&conn->tx.lock);
 	return heard;

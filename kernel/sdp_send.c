@@ -9,13 +9,13 @@
  * the byte on where it stopped: copying can always be done.
  */
 #include "sdp_bcopy.h"
-#include "sdp_clock.h"
 #include "sdp_lease.h"
-#include "sdp_link.h"
 #include "sdp_loan.h"
 #include "sdp_offer.h"
 #include "sdp_rx.h"
 #include "sdp_send.h"
+#include "sdp_sk_conn.h"
+#include "sdp_timers.h"
 #include "sdp_tx.h"
 #include "sdp_wait.h"
 
@@ -59,7 +59,7 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
 	for (;;) {
 		/* Credits come with what the peer sends. */
 		sdp_rx_poll(conn);
-		if (sdp_link_cannot_send(sk, conn) || sdp_tx_want_space(conn))
+		if (sdp_sk_conn_cannot_send(sk, conn) || sdp_tx_want_space(conn))
 			break;
 		sdp_send_sleeps(call);
 		err = sdp_wait_event(sk, conn, &wait, timeo);
@@ -104,7 +104,7 @@ static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 			       long *timeo)
 {
 	unsigned long until = READ_ONCE(conn->tx.lent_at) +
-			      sdp_clock_patience(conn);
+			      sdp_timers_patience(conn);
 	int err;
 
 	sdp_send_sleeps(call);
@@ -155,7 +155,7 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 			break;
 		}
 		err = -EPIPE;
-		if (!sdp_link_cannot_send(sk, conn))
+		if (!sdp_sk_conn_cannot_send(sk, conn))
 			err = sdp_send_sleep_lent(sk, conn, call, &wait, timeo);
 		if (err) {
 			if (err == -ETIME)
@@ -205,7 +205,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 {
 	bool stays = (call->uarg || flags & SDP_MSG_SPLICE_PAGES) &&
 		     !(flags & MSG_OOB);
-	u8 delay = sdp_link_delay(sk, flags);
+	u8 delay = sdp_sk_conn_delay(sk, flags);
 	size_t len = msg_data_left(msg);
 	bool lend = timeo && !(flags & MSG_OOB) && !stays &&
 		    sdp_offer_pays(conn, &msg->msg_iter);
@@ -223,12 +223,12 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	}
 	call->lease = unlikely(stays) && sdp_lease_begin(conn, len);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	sdp_link_sync_buffers(sk, conn);
+	sdp_sk_conn_sync_buffers(sk, conn);
 	sdp_tx_set_delay(conn, delay);
-	if (!len && sdp_link_cannot_send(sk, conn))
+	if (!len && sdp_sk_conn_cannot_send(sk, conn))
 		err = -EPIPE;
 	while (done < len) {
-		if (sdp_link_cannot_send(sk, conn)) {
+		if (sdp_sk_conn_cannot_send(sk, conn)) {
 			err = -EPIPE;
 			break;
 		}
@@ -267,7 +267,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	if (done)
 		return done;
 	if (err == -EPIPE)
-		sdp_link_failed(conn, ssk);	/* its error goes first */
+		sdp_sk_conn_failed(conn, ssk);	/* its error goes first */
 	/* No event tells that there is memory: who waits for one is to try again,
 	 * as with TCP.
 	 */

@@ -4,7 +4,7 @@
 #define _SDP_SEND_H
 
 #include <linux/socket.h>
-#include "sdp_link.h"
+#include "sdp_sk_conn.h"
 
 /**
  * sdp_send() - send what a message has

@@ -17,13 +17,13 @@
 #include <linux/sdp.h>
 #include "sdp_connect.h"
 #include "sdp_fetch.h"
-#include "sdp_link.h"
 #include "sdp_listen.h"
 #include "sdp_opt.h"
 #include "sdp_recv.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
 #include "sdp_send.h"
+#include "sdp_sk_conn.h"
 #include "sdp_sock.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
@@ -45,7 +45,7 @@ static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 		*err = -ENOIOCTLCMD;
 		return NULL;
 	}
-	sdp_link_sync_alive(sk, conn);
+	sdp_sk_conn_sync_alive(sk, conn);
 	sdp_conn_enter(sdp_conn_get(conn));
 	return conn;
 }
@@ -97,7 +97,7 @@ static int sdp_sock_check_control(struct sock *sk, struct sdp_conn *conn,
 	struct sockcm_cookie cookie;
 
 	/* That nothing can be sent any more goes before it. */
-	if (likely(!msg->msg_controllen) || sdp_link_cannot_send(sk, conn))
+	if (likely(!msg->msg_controllen) || sdp_sk_conn_cannot_send(sk, conn))
 		return 0;
 	sockcm_init(&cookie, sk);
 	return sock_cmsg_send(sk, msg, &cookie) ? -EINVAL : 0;
@@ -243,7 +243,7 @@ static void __maybe_unused sdp_splice_eof(struct socket *sock)
 	if (ssk) {
 		lock_sock(sk);
 		if (ssk->mode == SDP_SK_CONNECTED) {
-			sdp_tx_set_delay(ssk->conn, sdp_link_delay(sk, 0));
+			sdp_tx_set_delay(ssk->conn, sdp_sk_conn_delay(sk, 0));
 			sdp_tx_run(ssk->conn);
 		}
 		release_sock(sk);
@@ -259,7 +259,7 @@ static void __maybe_unused sdp_splice_eof(struct socket *sock)
 static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
 			       struct sdp_conn *conn)
 {
-	bool failed = sdp_link_ended(ssk);
+	bool failed = sdp_sk_conn_ended(ssk);
 	bool eof = failed || sk->sk_shutdown & RCV_SHUTDOWN ||
 		   test_bit(SDP_CONN_EOF, &conn->flags);
 	__poll_t mask = 0;
@@ -270,7 +270,7 @@ static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
 		mask |= EPOLLHUP;
 	if (eof)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (sdp_link_is_readable(sk, conn))
+	if (sdp_sk_conn_is_readable(sk, conn))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (sdp_urg_is_valid(conn))
 		mask |= EPOLLPRI;
@@ -288,11 +288,11 @@ static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
 	struct sdp_conn *conn;
 	__poll_t mask;
 
-	conn = sdp_link_conn_get(ssk);
+	conn = sdp_sk_conn_conn_get(ssk);
 	if (!conn)	/* dissolved since, and as TCP's then */
 		return tcp_poll(file, sock, NULL);
-	sdp_link_sync_alive(sk, conn);
-	sdp_link_sync_stamps(sk, conn);
+	sdp_sk_conn_sync_alive(sk, conn);
+	sdp_sk_conn_sync_stamps(sk, conn);
 	/* Readable is what a read would have, so it must not wait for one. */
 	WRITE_ONCE(conn->rx.lazy, false);
 	mask = sdp_sock_ready(sk, ssk, conn);
@@ -324,10 +324,10 @@ static int sdp_set_rcvlowat(struct sock *sk, int val)
 	sdp_ulp_enter();
 	err = sdp_ulp_tcp(sk)->set_rcvlowat(sk, val);
 	ssk = sdp_ulp_get(sk);
-	conn = ssk ? sdp_link_conn_get(ssk) : NULL;
+	conn = ssk ? sdp_sk_conn_conn_get(ssk) : NULL;
 	if (conn) {
-		sdp_link_set_limits(sk, conn);
-		if (sdp_link_is_readable(sk, conn))
+		sdp_sk_conn_set_limits(sk, conn);
+		if (sdp_sk_conn_is_readable(sk, conn))
 			sk->sk_data_ready(sk);
 		else if (sdp_ring_is_low(conn))
 			sdp_conn_queue_work(conn);	/* this may not sleep */
@@ -386,7 +386,7 @@ static int sdp_shutdown(struct socket *sock, int how)
 		if (ssk->mode == SDP_SK_CONNECTED) {
 			struct sdp_conn *conn = ssk->conn;
 
-			err = sdp_link_is_over(conn) ? -ENOTCONN : 0;
+			err = sdp_sk_conn_is_over(conn) ? -ENOTCONN : 0;
 			WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
 			if (!err && (how + 1) & SEND_SHUTDOWN) {
 				sdp_conn_event(conn, SDP_EV_SHUTDOWN);
@@ -413,7 +413,7 @@ static int sdp_shutdown(struct socket *sock, int how)
 	return err;
 }
 
-/* Bound to ::ffff:0.0.0.0 it stays filed under that, see sdp_link_set_names(); TCP
+/* Bound to ::ffff:0.0.0.0 it stays filed under that, see sdp_sk_conn_set_names(); TCP
  * takes only :: for no address.
  */
 static void sdp_sock_real_name(const struct sock *sk, struct sockaddr *addr)
@@ -437,10 +437,10 @@ static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 	ssk = sdp_ulp_get(sk);
 	connected = ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED;
 	if (peer && connected) {
-		struct sdp_conn *conn = sdp_link_conn_get(ssk);
+		struct sdp_conn *conn = sdp_sk_conn_conn_get(ssk);
 
 		/* 2: the peer's name whatever sk_state says. */
-		if (conn && !sdp_link_is_over(conn))
+		if (conn && !sdp_sk_conn_is_over(conn))
 			peer = 2;
 		sdp_conn_put(conn);
 	}

@@ -7,9 +7,9 @@
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
+#include "sdp_dst_cache.h"
 #include "sdp_mem.h"
 #include "sdp_net.h"
-#include "sdp_peers.h"
 #include "sdp_view.h"
 
 static const struct {
@@ -32,7 +32,7 @@ static int sdp_sysctl_cache_timeout(sdp_ctl_table *table, int write,
 	int err = proc_douintvec_minmax(table, write, buf, len, pos);
 
 	if (!err && write && !READ_ONCE(sn->cache_timeout))
-		sdp_peers_empty(sn);
+		sdp_dst_cache_empty(sn);
 	return err;
 }
 

@@ -9,7 +9,7 @@
  * stays as TCP says it of a socket that never was connected: nothing.
  */
 #include <net/tcp.h>
-#include "sdp_link.h"
+#include "sdp_sk_conn.h"
 #include "sdp_tcp_info.h"
 #include "sdp_tx.h"
 
@@ -34,7 +34,7 @@ static u8 sdp_tcp_info_state_of(const struct sdp_conn *conn)
 
 u8 sdp_tcp_info_state(struct sdp_sk *ssk)
 {
-	struct sdp_conn *conn = sdp_link_conn_get(ssk);
+	struct sdp_conn *conn = sdp_sk_conn_conn_get(ssk);
 	u8 state;
 
 	if (conn)
@@ -92,7 +92,7 @@ void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,
 	struct sdp_conn *conn;
 
 	tcp_get_info(sk, info);
-	conn = sdp_link_conn_get(ssk);
+	conn = sdp_sk_conn_conn_get(ssk);
 	if (!conn) {
 		info->tcpi_state = sdp_tcp_info_state(ssk);
 		return;
@@ -111,7 +111,7 @@ void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,
 
 u32 sdp_tcp_info_mss(struct sdp_sk *ssk)
 {
-	struct sdp_conn *conn = sdp_link_conn_get(ssk);
+	struct sdp_conn *conn = sdp_sk_conn_conn_get(ssk);
 	u32 mss = conn ? READ_ONCE(conn->snd_max) : 0;
 
 	sdp_conn_put(conn);

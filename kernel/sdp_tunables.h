@@ -13,7 +13,7 @@
 #define _SDP_TUNABLES_H
 
 /* Nobody polls for longer, whatever poll_usec or SO_BUSY_POLL says. */
-enum { SDP_SPIN_MAX_USEC = 10000 };
+enum { SDP_BUSY_POLL_MAX_USEC = 10000 };
 
 /* X(field, default, min, max, help); the sysctl is net.sdp.<field> */
 #define SDP_TUNABLES(X) \
@@ -63,7 +63,7 @@ enum { SDP_SPIN_MAX_USEC = 10000 };
 	X(shrink_after,	10000, 0, 86400000, \
 	  "Milliseconds without sent data after which the peer is asked to shrink its receive " \
 	  "buffers. With 0 it is not.") \
-	X(poll_usec,	50, 0, SDP_SPIN_MAX_USEC, \
+	X(poll_usec,	50, 0, SDP_BUSY_POLL_MAX_USEC, \
 	  "Microseconds, at most, that a waiting caller polls the device before it sleeps, " \
 	  "while that pays. With 0, or with one processor, none does. " \
 	  "SO_BUSY_POLL overrides it for one socket.") \

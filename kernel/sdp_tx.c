@@ -6,7 +6,7 @@
  * first, then data, then DisConn behind the last data, and an empty Data only
  * if nothing else went that told the peer of new buffers.  Headers and posting
  * are sdp_post.c's, control messages sdp_ctl.c's, and what a completion means is
- * in sdp_sent.c.
+ * in sdp_tx_wc.c.
  *
  * A last message with room behind it may be held back, so that small writes
  * travel together: sdp_mode_hold() has the rules.  What it waits for then is
@@ -22,11 +22,11 @@
  * Who owns a message: the caller while he fills it; tx.queue; tx.posted and
  * the device; then it is freed.
  */
-#include "sdp_clock.h"
 #include "sdp_ctl.h"
 #include "sdp_loan.h"
+#include "sdp_peer_ring.h"
 #include "sdp_post.h"
-#include "sdp_size.h"
+#include "sdp_timers.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
@@ -43,7 +43,7 @@ static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 		     msg->charged;
 
 	lockdep_assert_held(&conn->tx.lock);
-	sdp_clock_begins(conn);
+	sdp_timers_begins(conn);
 	if (conn->tx.dead) {
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
@@ -86,7 +86,7 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	lockdep_assert_held(&conn->tx.lock);
-	sdp_clock_begins(conn);
+	sdp_timers_begins(conn);
 	list_add_tail(&msg->node, &conn->tx.queue);
 }
 
@@ -96,7 +96,7 @@ static void sdp_tx_lease(struct sdp_conn *conn, const struct sdp_loan *loan)
 	if (!conn->tx.lent)
 		conn->tx.lent_at = jiffies;
 	WRITE_ONCE(conn->tx.lent, conn->tx.lent + loan->span.bytes);
-	sdp_clock_lease(conn);
+	sdp_timers_lease(conn);
 }
 
 int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
@@ -365,8 +365,8 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 		if (!conn->tx.waiting)
 			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
 		conn->tx.waiting = true;
-		sdp_clock_watch(conn);
-		return sdp_size_asks_for_more(conn, msg);	/* that goes first */
+		sdp_timers_watch(conn);
+		return sdp_peer_ring_asks_for_more(conn, msg);	/* that goes first */
 	}
 	conn->tx.waiting = false;
 	if (unlikely(msg->loan)) {
@@ -382,7 +382,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	sdp_post_msg(conn, msg, &hdr, !msg->full ||
 		     (!msg->more && list_empty(&conn->tx.queue)));
 	sdp_tx_stream_posted(conn, msg);
-	sdp_size_posted(conn, msg);
+	sdp_peer_ring_posted(conn, msg);
 	if (!msg->full) {
 		conn->tx.small_out = true;
 		conn->tx.small_mseq = msg->mseq;
@@ -525,7 +525,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	if (unlikely(test_and_clear_bit(SDP_CONN_CHECK, &conn->flags))) {
 		conn->xp->poll_send(conn);
 		if (sdp_tx_may_post(conn))
-			sdp_clock_check(conn);
+			sdp_timers_check(conn);
 	}
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
@@ -560,7 +560,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	}
 }
 
-/* Act on what sdp_sent() found. */
+/* Act on what sdp_tx_wc() found. */
 static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 {
 	if (done & SDP_TX_DONE_LOST) {
@@ -613,7 +613,7 @@ void sdp_tx_set_limit(struct sdp_conn *conn, u32 least, u32 most)
  * A writer waits, and the peer has all that it has buffers for and gives none back:
  * nobody reads there.  Two programs that write to each other before they read would
  * wait for ever, where TCP takes what its larger buffers hold.  It is no more than
- * memory until the peer reads: sdp_sent() takes it back with the last byte.
+ * memory until the peer reads: sdp_tx_wc() takes it back with the last byte.
  */
 static void sdp_tx_grow(struct sdp_conn *conn)
 {

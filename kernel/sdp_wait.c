@@ -8,8 +8,8 @@
  * a sleep as they end TCP's; but nobody leaves while a device may touch his memory.
  */
 #include <linux/sched/signal.h>
-#include "sdp_clock.h"
-#include "sdp_spin.h"
+#include "sdp_busy_poll.h"
+#include "sdp_timers.h"
 #include "sdp_wait.h"
 
 /* SO_BUSY_POLL, in microseconds. */
@@ -32,7 +32,7 @@ int sdp_wait_event(struct sock *sk, struct sdp_conn *conn,
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	release_sock(sk);
-	*timeo = sdp_spin_sleep(conn, wait, *timeo, busy);
+	*timeo = sdp_busy_poll_sleep(conn, wait, *timeo, busy);
 	lock_sock(sk);
 	return 0;
 }
@@ -47,7 +47,7 @@ int sdp_wait_until(struct sock *sk, struct sdp_conn *conn,
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	release_sock(sk);
-	left = sdp_spin_sleep(conn, wait, nap, sdp_wait_busy_poll(sk));
+	left = sdp_busy_poll_sleep(conn, wait, nap, sdp_wait_busy_poll(sk));
 	lock_sock(sk);
 	if (*timeo != MAX_SCHEDULE_TIMEOUT)
 		*timeo -= nap - left;
@@ -70,14 +70,14 @@ int sdp_wait_memory(struct sock *sk, long *timeo)
 	return 0;
 }
 
-/* The same as SDP_CLOCK_CANCEL, if the caller is being killed. */
+/* The same as SDP_TIMERS_CANCEL, if the caller is being killed. */
 enum { SDP_WAIT_KILLED = 5 * HZ };
 
 void sdp_wait_cancelled(struct sock *sk, struct sdp_conn *conn,
 			wait_queue_entry_t *wait, unsigned long since)
 {
 	unsigned long limit = fatal_signal_pending(current) ? SDP_WAIT_KILLED :
-							      SDP_CLOCK_CANCEL;
+							      SDP_TIMERS_CANCEL;
 
 	if (time_after(jiffies, since + limit) && !READ_ONCE(conn->tx.err))
 		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");

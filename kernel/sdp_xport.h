@@ -2,7 +2,7 @@
 /*
  * What a transport is: a table.  The protocol above never asks which it has.
  *
- * A transport calls down into the movers (sdp_rx_arrived(), sdp_sent()) and
+ * A transport calls down into the movers (sdp_rx_arrived(), sdp_tx_wc()) and
  * raises events with sdp_conn_event(); it reaches the socket layer only by
  * struct sdp_xport_upper, which it was given when it was initialised.
  */
@@ -65,7 +65,7 @@ struct sdp_xport {
 	 * SDP_CONN_OPEN.  Returns how many, at most @budget.
 	 */
 	int (*poll_recv)(struct sdp_conn *conn, int budget);
-	/* (q) Hand completions to sdp_sent(), with 0, -ETIMEDOUT where the
+	/* (q) Hand completions to sdp_tx_wc(), with 0, -ETIMEDOUT where the
 	 * peer's device did not answer, or another errno; under conn->tx.lock.
 	 */
 	void (*poll_send)(struct sdp_conn *conn);

@@ -402,7 +402,7 @@ TEST_LIMIT(refused_unremembered, ON_DOOR3, 60)
 	sysctl("cache_timeout", 600000);
 	/* Why it was, for who asks. */
 	forget_records();
-	fault_aim_into("sdp_record_add");
+	fault_aim_into("sdp_fallback_log_add");
 	fault_strike("failslab", "1", "100", "1");
 	l = fault_listen_at(tcp_sock(), &a, 21000);
 	EQ(-1, goes(&a, l, &reason));
@@ -421,7 +421,7 @@ TEST_LIMIT(refused_unremembered, ON_DOOR3, 60)
 	fault_quiet();
 	close(l);
 	/* That the next need not try. */
-	fault_aim_into("sdp_peers_learn");
+	fault_aim_into("sdp_dst_cache_learn");
 	fault_strike("failslab", "1", "100", "1");
 	l = fault_listen_at(tcp_sock(), &a, 21002);
 	EQ(-1, goes(&a, l, &reason));
@@ -437,7 +437,7 @@ TEST_LIMIT(refused_unremembered, ON_DOOR3, 60)
 	close(l);
 	/* That it is being asked: it is asked once more. */
 	sysctl("learn", 1);
-	fault_aim_into("sdp_peers_probing");
+	fault_aim_into("sdp_dst_cache_probing");
 	fault_strike("failslab", "1", "100", "1");
 	l = fault_listen_at(sock(), &a, 21003);
 	EQ(-1, goes(&a, l, &reason));

@@ -66,12 +66,12 @@ OTHER_HOST = 'asked about a request that came from another host'
 ROW = 'allocates only for the first of 64 places, if another is not there yet'
 EXEMPT = {
     'sdp_net_uncharge: __xa_store': (1, 'puts another value where one is'),
-    'sdp_peers_write: rhashtable_insert_slow':
+    'sdp_dst_cache_write: rhashtable_insert_slow':
         (1, "allocates only while the kernel's table grows and has a row too long"),
-    'sdp_peers_write: rht_bucket_nested_insert':
+    'sdp_dst_cache_write: rht_bucket_nested_insert':
         (1, 'of a table that the kernel had no memory to make larger in one piece'),
-    'sdp_peers_write: __xa_alloc': (1, ROW),
-    'sdp_record_add: xa_store': (2, ROW),
+    'sdp_dst_cache_write: __xa_alloc': (1, ROW),
+    'sdp_fallback_log_add: xa_store': (2, ROW),
     'sdp_listen: __xa_alloc': (1, ROW),
     'sdp_conn_alloc: __xa_alloc': (1, ROW),
     'sdp_connect: __inet_stream_connect':

@@ -695,7 +695,7 @@ static void sdp_mode_heard__filled(struct kunit *test)
 	msg.len = SDP_LEN_BSDH + sdp_wire_ext_len(msg.mid);
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_FILLED);
 	KUNIT_EXPECT_EQ(test, mode.filled.bytes, 1000);
-	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_HALF_DONE);
+	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_ADVERT_DONE);
 
 	sdp_snk_offered(&mode.snk, 1000);
 	msg.mid = SDP_MID_DATA;
@@ -703,7 +703,7 @@ static void sdp_mode_heard__filled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg),
 			SDP_HEARD_FILLED | SDP_HEARD_DELIVER);
 	KUNIT_EXPECT_EQ(test, mode.filled.bytes, 0);
-	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_HALF_DONE);
+	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_ADVERT_DONE);
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_DELIVER);
 
 	sdp_snk_offered(&mode.snk, 1000);
@@ -711,7 +711,7 @@ static void sdp_mode_heard__filled(struct kunit *test)
 	msg.mid = SDP_MID_SINK_CANCEL_ACK;
 	msg.len = SDP_LEN_BSDH;
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_FILLED);
-	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_HALF_WITHDRAWN);
+	KUNIT_EXPECT_EQ(test, mode.filled.news, SDP_ADVERT_WITHDRAWN);
 
 	sdp_snk_offered(&mode.snk, 1000);
 	msg.mid = SDP_MID_DISCONN;
@@ -731,7 +731,7 @@ static void sdp_mode_heard__sink_cancel(struct kunit *test)
 	set_mode(&mode, 2);
 	mode.src.mode = SDP_MODE_PIPELINED;
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), SDP_HEARD_TOLD);
-	KUNIT_EXPECT_EQ(test, mode.told.news, SDP_HALF_WITHDRAWN);
+	KUNIT_EXPECT_EQ(test, mode.told.news, SDP_ADVERT_WITHDRAWN);
 	/* What is written into the first one is not taken back by the second. */
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &msg), 0);
 	msg.mid = SDP_MID_SINK_AVAIL_CANCEL;

@@ -17,7 +17,7 @@ static struct book_advert *add(struct book_adverts *to, u64 at, u32 len)
 {
 	struct book_advert *advert;
 
-	CHECK(to->n < SDP_HALF_ADVERTS);
+	CHECK(to->n < SDP_ADVERT_ADVERTS);
 	advert = &to->at[to->n++];
 	*advert = (struct book_advert) { .at = at, .len = len };
 	return advert;
@@ -540,11 +540,11 @@ void book_fin(struct book *book)
 
 /* ---- the code against the book ---- */
 
-static void check_news(const struct sdp_half_told *told,
+static void check_news(const struct sdp_advert_told *told,
 		       const struct book_news *news)
 {
-	CHECK(told->news == (news->completed ? SDP_HALF_DONE : 0) +
-			    (news->withdrawn ? SDP_HALF_WITHDRAWN : 0));
+	CHECK(told->news == (news->completed ? SDP_ADVERT_DONE : 0) +
+			    (news->withdrawn ? SDP_ADVERT_WITHDRAWN : 0));
 	CHECK(told->done == news->completed);
 	CHECK(told->bytes == news->bytes);
 }
@@ -631,7 +631,7 @@ static void check_reads(const struct book *book, const struct sdp_snk *code)
 	if (snk->offers.n)
 		owed = oldest->done - oldest->told;
 	/* Small pieces are told together, large ones by and by. */
-	if (owed < SDP_HALF_TELL && oldest->begun > oldest->done)
+	if (owed < SDP_ADVERT_TELL && oldest->begun > oldest->done)
 		owed = 0;
 	CHECK(sdp_snk_owes_compl(code) == owed);
 	if (owed && oldest->done == oldest->len)

@@ -30,7 +30,7 @@ struct book_advert {
 
 /* The oldest first. */
 struct book_adverts {
-	struct book_advert at[SDP_HALF_ADVERTS];
+	struct book_advert at[SDP_ADVERT_ADVERTS];
 	u32 n;
 };
 

@@ -537,8 +537,8 @@ static void begin_read(struct conn *conn, u8 arg)
 		return;
 	bytes = part(arg, from->left);
 	/* Just as many as are told of while more is being read. */
-	if (!arg && from->left > SDP_HALF_TELL)
-		bytes = SDP_HALF_TELL;
+	if (!arg && from->left > SDP_ADVERT_TELL)
+		bytes = SDP_ADVERT_TELL;
 	at = book->heard - (u32)(book->rx_base + book->heard - from->mseq);
 	conn->reads[conn->nreads].at = at;
 	conn->reads[conn->nreads++].bytes = bytes;
@@ -742,9 +742,9 @@ static void begin(struct conn *conn, const u8 *data)
 	u16 theirs;
 
 	sdp_flow_init(&conn->flow, data[0], data[1]);
-	book->ours = 1 + data[2] % SDP_HALF_ADVERTS;
+	book->ours = 1 + data[2] % SDP_ADVERT_ADVERTS;
 	theirs = data[2] >> 4 ? data[2] >> 4 : 1;
-	book->theirs = theirs < SDP_HALF_ADVERTS ? theirs : SDP_HALF_ADVERTS;
+	book->theirs = theirs < SDP_ADVERT_ADVERTS ? theirs : SDP_ADVERT_ADVERTS;
 	sdp_mode_init(&conn->mode, theirs, book->ours);
 	book->posted = data[0];
 	book->told = data[0];

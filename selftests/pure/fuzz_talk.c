@@ -9,7 +9,7 @@
  * are those of the theme, with what chance says in them, or golden vectors.
  */
 #include "../../kernel/kunit/sdp_golden.h"
-#include "../../kernel/sdp_half.h"
+#include "../../kernel/sdp_advert.h"
 #include "../../kernel/sdp_state.h"
 #include "chance.h"
 #include "fuzz.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two ends of one half-connection, sdp_half.c at both, joined in memory.
+ * The two ends of one half-connection, sdp_advert.c at both, joined in memory.
  *
  * What docs/model/half.pml proves of the model this tries of the code, with
  * more adverts, real sizes, several reads under way, and sequence numbers that
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernel/sdp_half.h"
+#include "../../kernel/sdp_advert.h"
 #include "chance.h"
 
 enum {
@@ -56,9 +56,9 @@ static struct {
 	struct way down, up;
 
 	u64 total, next;	/* source: to send; first not sent or offered */
-	u64 out[SDP_HALF_ADVERTS * 2]; /* positions of what is out, in order */
+	u64 out[SDP_ADVERT_ADVERTS * 2]; /* positions of what is out, in order */
 	unsigned int nout;
-	u32 out_len[SDP_HALF_ADVERTS * 2];
+	u32 out_len[SDP_ADVERT_ADVERTS * 2];
 	bool done;
 
 	u64 got;		/* sink: bytes of the stream that have come */
@@ -67,7 +67,7 @@ static struct {
 	u64 reads_at[64];
 	u32 reads_key[64];
 	unsigned int nreads;
-	u32 bufs[SDP_HALF_ADVERTS]; /* loans of our SinkAvails, the oldest first */
+	u32 bufs[SDP_ADVERT_ADVERTS]; /* loans of our SinkAvails, the oldest first */
 	u32 filled;		/* of the oldest, by RDMA Writes */
 	bool unread, fin;
 
@@ -181,7 +181,7 @@ static void src_back(void)
 static void src_hears(const struct item *item)
 {
 	bool lent = item->ends && s.loans[item->key].alive;
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 	u32 i;
 
 	say("  source hears %02x mseq %u ack %u: %u", item->msg.mid,
@@ -193,7 +193,7 @@ static void src_hears(const struct item *item)
 		s.out[0] += told.bytes;
 		s.out_len[0] -= told.bytes;
 	}
-	if (told.news & SDP_HALF_DONE) {
+	if (told.news & SDP_ADVERT_DONE) {
 		CHECK(told.done == 1 && s.nout && !s.out_len[0]);
 		for (i = 0; i < s.nloans; i++)
 			if (s.loans[i].to == s.out[0])
@@ -202,10 +202,10 @@ static void src_hears(const struct item *item)
 		memmove(s.out, s.out + 1, s.nout * sizeof(s.out[0]));
 		memmove(s.out_len, s.out_len + 1, s.nout * sizeof(s.out_len[0]));
 	}
-	if (told.news & SDP_HALF_WITHDRAWN)
+	if (told.news & SDP_ADVERT_WITHDRAWN)
 		src_back();
 	/* Whose key is ended was lent until now, and is not any more. */
-	CHECK(item->ends == !!(told.news & SDP_HALF_DONE));
+	CHECK(item->ends == !!(told.news & SDP_ADVERT_DONE));
 	CHECK(!item->ends || (lent && !s.loans[item->key].alive));
 	CHECK(s.nout == s.src.out.n);
 }
@@ -369,7 +369,7 @@ static void snk_hears(const struct item *item)
 	bool lent = item->ends && s.loans[item->key].alive;
 	u32 in = sdp_wire_payload(&item->msg);
 	unsigned int had = s.snk.out.n;
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 	int drop;
 
 	if (item->write) {
@@ -381,7 +381,7 @@ static void snk_hears(const struct item *item)
 	sdp_snk_acked(&s.snk, item->msg.mseq_ack);
 	drop = sdp_snk_heard(&s.snk, &item->msg, &told);
 	CHECK(drop >= 0);
-	if (told.news & SDP_HALF_DONE) {
+	if (told.news & SDP_ADVERT_DONE) {
 		CHECK(had && told.done == 1);
 		if (item->msg.mid == SDP_MID_RDMA_WR_COMPL) {
 			CHECK(told.bytes == s.filled);
@@ -393,7 +393,7 @@ static void snk_hears(const struct item *item)
 		snk_pop_buf();
 		had--;
 	}
-	if (told.news & SDP_HALF_WITHDRAWN) {
+	if (told.news & SDP_ADVERT_WITHDRAWN) {
 		CHECK(had && !s.filled);
 		while (had--)
 			snk_pop_buf();
@@ -580,8 +580,8 @@ static void converse(void)
 
 	rng = seed;
 	memset(&s, 0, sizeof(s));
-	sdp_src_init(&s.src, 1 + below(SDP_HALF_ADVERTS), SDP_HALF_ADVERTS);
-	sdp_snk_init(&s.snk, SDP_HALF_ADVERTS);
+	sdp_src_init(&s.src, 1 + below(SDP_ADVERT_ADVERTS), SDP_ADVERT_ADVERTS);
+	sdp_snk_init(&s.snk, SDP_ADVERT_ADVERTS);
 	s.leaves = one_in(3);
 	s.total = 1 + rnd() % 3000000;
 	/* Wherever they begin, they wrap. */

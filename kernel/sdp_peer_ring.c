@@ -7,14 +7,14 @@
  * are not longer, it is time to ask for larger ones (ChRcvBuf, protocol text, 5.1);
  * and when nothing was sent for a while the peer may have that memory back.
  */
-#include "sdp_size.h"
+#include "sdp_peer_ring.h"
 
 enum {
-	SDP_SIZE_ASK_AGAIN	= 10 * HZ,	/* for larger buffers */
-	SDP_SIZE_CUTS		= 16,		/* messages, before we do */
+	SDP_PEER_RING_ASK_AGAIN	= 10 * HZ,	/* for larger buffers */
+	SDP_PEER_RING_CUTS		= 16,		/* messages, before we do */
 };
 
-static void sdp_size_ask(struct sdp_conn *conn, u32 size)
+static void sdp_peer_ring_ask(struct sdp_conn *conn, u32 size)
 {
 	conn->tx.asked = true;
 	conn->tx.asked_at = jiffies;
@@ -22,7 +22,7 @@ static void sdp_size_ask(struct sdp_conn *conn, u32 size)
 	conn->tx.ctl |= SDP_CTL_RCVBUF;
 }
 
-bool sdp_size_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *msg)
+bool sdp_peer_ring_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	u32 want = READ_ONCE(conn->sn->rcvbuf_size);
 
@@ -31,32 +31,32 @@ bool sdp_size_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *msg)
 	if (conn->tx.asked && (conn->tx.mode.asked_rcvbuf ||
 			       conn->tx.ctl & SDP_CTL_RCVBUF ||
 			       time_before(jiffies, conn->tx.asked_at +
-						    SDP_SIZE_ASK_AGAIN)))
+						    SDP_PEER_RING_ASK_AGAIN)))
 		return false;
-	sdp_size_ask(conn, want);
+	sdp_peer_ring_ask(conn, want);
 	return true;
 }
 
-void sdp_size_posted(struct sdp_conn *conn, const struct sdp_msg *msg)
+void sdp_peer_ring_posted(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	if (!msg->more || msg->payload < conn->snd_max)
 		return;
-	if (++conn->tx.cuts < SDP_SIZE_CUTS)
+	if (++conn->tx.cuts < SDP_PEER_RING_CUTS)
 		return;
 	conn->tx.cuts = 0;
-	sdp_size_asks_for_more(conn, msg);
+	sdp_peer_ring_asks_for_more(conn, msg);
 }
 
 /* The end is near, and gives everything back. */
-static bool sdp_size_ends(const struct sdp_conn *conn)
+static bool sdp_peer_ring_ends(const struct sdp_conn *conn)
 {
 	return conn->tx.state != SDP_ESTABLISHED || conn->tx.fin_queued;
 }
 
-void sdp_size_grown(struct sdp_conn *conn)
+void sdp_peer_ring_grown(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->tx.lock);
-	if (conn->tx.keeps || conn->tx.dead || sdp_size_ends(conn) ||
+	if (conn->tx.keeps || conn->tx.dead || sdp_peer_ring_ends(conn) ||
 	    !READ_ONCE(conn->sn->shrink_after))
 		return;
 	conn->tx.grown = true;
@@ -66,7 +66,7 @@ void sdp_size_grown(struct sdp_conn *conn)
 }
 
 /* Bytes of a buffer that an idle peer is asked for: what we begin with. */
-static u32 sdp_size_least(const struct sdp_conn *conn)
+static u32 sdp_peer_ring_least(const struct sdp_conn *conn)
 {
 	u32 size = round_down(READ_ONCE(conn->sn->rcvbuf_start), PAGE_SIZE);
 
@@ -79,9 +79,9 @@ static u32 sdp_size_least(const struct sdp_conn *conn)
  * ones: it may have that memory back.  We keep to the smaller size from the
  * moment that we ask, so no message may be in the making that does not.
  */
-static bool sdp_size_ask_less(struct sdp_conn *conn)
+static bool sdp_peer_ring_ask_less(struct sdp_conn *conn)
 {
-	u32 was = conn->snd_max, least = sdp_size_least(conn);
+	u32 was = conn->snd_max, least = sdp_peer_ring_least(conn);
 
 	if (conn->tx.outstanding || conn->tx.lent ||
 	    !list_empty(&conn->tx.queue) || conn->tx.ctl & SDP_CTL_RCVBUF)
@@ -92,38 +92,38 @@ static bool sdp_size_ask_less(struct sdp_conn *conn)
 		return false;
 	}
 	WRITE_ONCE(conn->snd_max, least - SDP_LEN_BSDH);
-	smp_mb();	/* with sdp_size_build() */
+	smp_mb();	/* with sdp_peer_ring_build() */
 	if (READ_ONCE(conn->tx.building)) {
 		WRITE_ONCE(conn->snd_max, was);
 		return false;
 	}
-	sdp_size_ask(conn, least);
+	sdp_peer_ring_ask(conn, least);
 	conn->tx.asks_less = true;
 	conn->tx.had = was + SDP_LEN_BSDH;
 	sdp_count(conn->sn, SDP_CNT_SHRINKS, 1);
 	return true;
 }
 
-unsigned long sdp_size_shrink_due(struct sdp_conn *conn)
+unsigned long sdp_peer_ring_shrink_due(struct sdp_conn *conn)
 {
 	unsigned long idle = msecs_to_jiffies(READ_ONCE(conn->sn->shrink_after));
 	unsigned long now = jiffies, due = conn->tx.progress + idle;
 
-	if (sdp_size_ends(conn))
+	if (sdp_peer_ring_ends(conn))
 		conn->tx.grown = false;
 	if (!conn->tx.grown || !idle)
 		return 0;
 	if (time_before(now, due))
 		return due - now;
-	if (conn->tx.flow.peer_bufs <= SDP_SIZE_FEW &&
-	    conn->snd_max + SDP_LEN_BSDH <= sdp_size_least(conn))
+	if (conn->tx.flow.peer_bufs <= SDP_PEER_RING_FEW &&
+	    conn->snd_max + SDP_LEN_BSDH <= sdp_peer_ring_least(conn))
 		conn->tx.grown = false;
-	else if (conn->tx.asks_less || !sdp_size_ask_less(conn))
+	else if (conn->tx.asks_less || !sdp_peer_ring_ask_less(conn))
 		return idle;
 	return 0;
 }
 
-void sdp_size_given(struct sdp_conn *conn, u32 size)
+void sdp_peer_ring_given(struct sdp_conn *conn, u32 size)
 {
 	lockdep_assert_held(&conn->tx.lock);
 	size = min_t(u32, size, SDP_MSG_MAX);
@@ -140,6 +140,6 @@ void sdp_size_given(struct sdp_conn *conn, u32 size)
 	if (size > conn->snd_max + SDP_LEN_BSDH) {
 		WRITE_ONCE(conn->snd_max, size - SDP_LEN_BSDH);
 		if (!conn->tx.grown)
-			sdp_size_grown(conn);
+			sdp_peer_ring_grown(conn);
 	}
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Polling before sleeping; see sdp_spin.c. */
-#ifndef _SDP_SPIN_H
-#define _SDP_SPIN_H
+/* Polling before sleeping; see sdp_busy_poll.c. */
+#ifndef _SDP_BUSY_POLL_H
+#define _SDP_BUSY_POLL_H
 
 #include "sdp_conn.h"
 
 /**
- * sdp_spin_sleep() - wait until something happened on a connection
+ * sdp_busy_poll_sleep() - wait until something happened on a connection
  * @conn: the connection, entered
  * @wait: the caller's entry on conn->wq, with woken_wake_function(); he has
  *	looked at what he waits for since he is on it
@@ -16,7 +16,7 @@
  * Context: process, no lock held.
  * Return: jiffies that are left; 0: the time is over.  A signal ends it too.
  */
-long sdp_spin_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
-		    unsigned int asked);
+long sdp_busy_poll_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
+			 unsigned int asked);
 
 #endif

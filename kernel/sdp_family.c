@@ -6,7 +6,7 @@
  *    The sock is taken out of a TCP socket made on the way, so that TCP's
  *    creation hooks run with the real family.
  * 2. socket(AF_INET or AF_INET6, SOCK_STREAM, 257): inet_create() finds us by
- *    the protocol number and calls sdp_door_birth() as the proto's init(),
+ *    the protocol number and calls sdp_family_birth() as the proto's init(),
  *    which turns the sock into TCP's.  The proto is an unregistered copy of
  *    TCP's; it lives in the sock for the length of that call only.
  * 3. setsockopt(TCP_ULP, "sdp"): see sdp_ulp.c.
@@ -15,7 +15,7 @@
 #include <net/protocol.h>
 #include <net/transp_v6.h>
 #include <linux/sdp.h>
-#include "sdp_door.h"
+#include "sdp_family.h"
 #include "sdp_ulp.h"
 
 static int family = AF_INET_SDP;
@@ -28,9 +28,9 @@ MODULE_PARM_DESC(family6, "socket family number for IPv6, 0: none (default 0)");
 
 /* Door 2 */
 
-static struct proto sdp_door_prot[2];
+static struct proto sdp_family_prot[2];
 
-static int sdp_door_birth(struct sock *sk)
+static int sdp_family_birth(struct sock *sk)
 {
 	struct proto *tcp = sk->sk_family == AF_INET6 ? &tcpv6_prot : &tcp_prot;
 	int err;
@@ -47,26 +47,26 @@ static int sdp_door_birth(struct sock *sk)
 	return err;
 }
 
-static struct inet_protosw sdp_door_sw4 = {
+static struct inet_protosw sdp_family_sw4 = {
 	.type		= SOCK_STREAM,
 	.protocol	= IPPROTO_SDP,
-	.prot		= &sdp_door_prot[0],
+	.prot		= &sdp_family_prot[0],
 	.ops		= &sdp_ulp_ops[0],
 	.flags		= INET_PROTOSW_ICSK,
 };
 
-static struct inet_protosw sdp_door_sw6 = {
+static struct inet_protosw sdp_family_sw6 = {
 	.type		= SOCK_STREAM,
 	.protocol	= IPPROTO_SDP,
-	.prot		= &sdp_door_prot[1],
+	.prot		= &sdp_family_prot[1],
 	.ops		= &sdp_ulp_ops[1],
 	.flags		= INET_PROTOSW_ICSK,
 };
 
 /* Door 1 */
 
-static int sdp_door_create(struct net *net, struct socket *sock, int protocol,
-			   int kern, int inet_family)
+static int sdp_family_create(struct net *net, struct socket *sock, int protocol,
+			     int kern, int inet_family)
 {
 	struct sock *sk;
 	int err;
@@ -95,29 +95,29 @@ static int sdp_door_create(struct net *net, struct socket *sock, int protocol,
 	return err;
 }
 
-static int sdp_door_create4(struct net *net, struct socket *sock, int protocol,
-			    int kern)
+static int sdp_family_create4(struct net *net, struct socket *sock, int protocol,
+			      int kern)
 {
-	return sdp_door_create(net, sock, protocol, kern, AF_INET);
+	return sdp_family_create(net, sock, protocol, kern, AF_INET);
 }
 
-static int sdp_door_create6(struct net *net, struct socket *sock, int protocol,
-			    int kern)
+static int sdp_family_create6(struct net *net, struct socket *sock, int protocol,
+			      int kern)
 {
-	return sdp_door_create(net, sock, protocol, kern, AF_INET6);
+	return sdp_family_create(net, sock, protocol, kern, AF_INET6);
 }
 
-static struct net_proto_family sdp_door_family4 = {
-	.create	= sdp_door_create4,
+static struct net_proto_family sdp_family_pf4 = {
+	.create	= sdp_family_create4,
 	.owner	= THIS_MODULE,
 };
 
-static struct net_proto_family sdp_door_family6 = {
-	.create	= sdp_door_create6,
+static struct net_proto_family sdp_family_pf6 = {
+	.create	= sdp_family_create6,
 	.owner	= THIS_MODULE,
 };
 
-static int __init sdp_door_open_family(struct net_proto_family *pf, int number)
+static int __init sdp_family_register(struct net_proto_family *pf, int number)
 {
 	if (!number)
 		return 0;
@@ -125,35 +125,35 @@ static int __init sdp_door_open_family(struct net_proto_family *pf, int number)
 	return sock_register(pf);
 }
 
-int __init sdp_door_init(void)
+int __init sdp_family_init(void)
 {
 	int err;
 
-	sdp_door_prot[0] = tcp_prot;
-	sdp_door_prot[1] = tcpv6_prot;
-	sdp_door_prot[0].owner = THIS_MODULE;
-	sdp_door_prot[1].owner = THIS_MODULE;
-	sdp_door_prot[0].init = sdp_door_birth;
-	sdp_door_prot[1].init = sdp_door_birth;
-	err = sdp_door_open_family(&sdp_door_family4, family);
+	sdp_family_prot[0] = tcp_prot;
+	sdp_family_prot[1] = tcpv6_prot;
+	sdp_family_prot[0].owner = THIS_MODULE;
+	sdp_family_prot[1].owner = THIS_MODULE;
+	sdp_family_prot[0].init = sdp_family_birth;
+	sdp_family_prot[1].init = sdp_family_birth;
+	err = sdp_family_register(&sdp_family_pf4, family);
 	if (err) {
 		pr_err("family %d is taken (%d); try family=0\n",
 		       family, err);
 		return err;
 	}
-	err = sdp_door_open_family(&sdp_door_family6, family6);
+	err = sdp_family_register(&sdp_family_pf6, family6);
 	if (err) {
 		pr_err("family6 %d is taken (%d)\n", family6, err);
 		goto fail_family4;
 	}
-	inet_register_protosw(&sdp_door_sw4);
-	err = inet6_register_protosw(&sdp_door_sw6);
+	inet_register_protosw(&sdp_family_sw4);
+	err = inet6_register_protosw(&sdp_family_sw6);
 	if (err)
 		goto fail_sw4;
 	return 0;
 
 fail_sw4:
-	inet_unregister_protosw(&sdp_door_sw4);
+	inet_unregister_protosw(&sdp_family_sw4);
 	if (family6)
 		sock_unregister(family6);
 fail_family4:
@@ -162,10 +162,10 @@ fail_family4:
 	return err;
 }
 
-void sdp_door_exit(void)
+void sdp_family_exit(void)
 {
-	inet6_unregister_protosw(&sdp_door_sw6);
-	inet_unregister_protosw(&sdp_door_sw4);
+	inet6_unregister_protosw(&sdp_family_sw6);
+	inet_unregister_protosw(&sdp_family_sw4);
 	if (family6)
 		sock_unregister(family6);
 	if (family)

@@ -20,14 +20,14 @@
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
+#include "sdp_busy_poll.h"
 #include "sdp_rx.h"
-#include "sdp_spin.h"
 
 /* The first time that is polled, when sleeps have become short; nanoseconds. */
-enum { SDP_SPIN_START = 10 * NSEC_PER_USEC };
+enum { SDP_BUSY_POLL_START = 10 * NSEC_PER_USEC };
 
-static bool sdp_spin(struct sdp_conn *conn, const wait_queue_entry_t *wait,
-		     u64 end)
+static bool sdp_busy_poll(struct sdp_conn *conn, const wait_queue_entry_t *wait,
+			  u64 end)
 {
 	do {
 		if (READ_ONCE(wait->flags) & WQ_FLAG_WOKEN || sdp_rx_look(conn))
@@ -41,19 +41,19 @@ static bool sdp_spin(struct sdp_conn *conn, const wait_queue_entry_t *wait,
 }
 
 /* A wait took @slept of at most @max that are worth polling, in nanoseconds. */
-static void sdp_spin_learn(struct sdp_conn *conn, u64 slept, u32 max)
+static void sdp_busy_poll_learn(struct sdp_conn *conn, u64 slept, u32 max)
 {
 	u32 now = READ_ONCE(conn->spin_ns);
 
 	if (slept > max)
-		now = now / 2 < SDP_SPIN_START ? 0 : now / 2;
+		now = now / 2 < SDP_BUSY_POLL_START ? 0 : now / 2;
 	else if (slept > now)
-		now = max_t(u32, now * 2, SDP_SPIN_START);
+		now = max_t(u32, now * 2, SDP_BUSY_POLL_START);
 	WRITE_ONCE(conn->spin_ns, min(now, max));
 }
 
-long sdp_spin_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
-		    unsigned int asked)
+long sdp_busy_poll_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
+			 unsigned int asked)
 {
 	u32 max = asked ?: READ_ONCE(conn->sn->poll_usec);
 	u32 window;
@@ -62,11 +62,11 @@ long sdp_spin_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
 
 	if (!max || (!asked && num_online_cpus() == 1))
 		return wait_woken(wait, TASK_INTERRUPTIBLE, timeo);
-	max = min_t(u32, max, SDP_SPIN_MAX_USEC) * NSEC_PER_USEC;
+	max = min_t(u32, max, SDP_BUSY_POLL_MAX_USEC) * NSEC_PER_USEC;
 	window = asked ? max : min(READ_ONCE(conn->spin_ns), max);
 	began = ktime_get_ns();
 	if (window) {
-		hit = sdp_spin(conn, wait, began + window);
+		hit = sdp_busy_poll(conn, wait, began + window);
 		sdp_count(conn->sn, hit ? SDP_CNT_POLL_HIT : SDP_CNT_POLL_MISS, 1);
 		/* Who was woken meanwhile takes note of it without sleeping. */
 		if (hit && !(READ_ONCE(wait->flags) & WQ_FLAG_WOKEN))
@@ -74,6 +74,6 @@ long sdp_spin_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
 	}
 	timeo = wait_woken(wait, TASK_INTERRUPTIBLE, timeo);
 	if (!asked)
-		sdp_spin_learn(conn, ktime_get_ns() - began, max);
+		sdp_busy_poll_learn(conn, ktime_get_ns() - began, max);
 	return timeo;
 }

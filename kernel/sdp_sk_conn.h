@@ -2,26 +2,26 @@
 /*
  * A socket and its connection: who is told what, names, limits.
  */
-#ifndef _SDP_LINK_H
-#define _SDP_LINK_H
+#ifndef _SDP_SK_CONN_H
+#define _SDP_SK_CONN_H
 
 #include "sdp_ulp.h"
 
 /**
- * sdp_link_graft() - a connection gets its socket
+ * sdp_sk_conn_graft() - a connection gets its socket
  * @sk: locked
  * @ssk: ours of it
  * @conn: whose reference goes over to @ssk
  *
  * Context: process.
  */
-void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn);
+void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn);
 
 /* Told by a connection with a socket; @upper is its struct sdp_sk. */
-extern const struct sdp_conn_ops sdp_link_ops;
+extern const struct sdp_conn_ops sdp_sk_conn_ops;
 
 /**
- * sdp_link_failed() - has the connection ended with an error?
+ * sdp_sk_conn_failed() - has the connection ended with an error?
  * @conn: the connection
  * @ssk: ours, its socket locked
  *
@@ -29,32 +29,32 @@ extern const struct sdp_conn_ops sdp_link_ops;
  * Return: true if so; the error has been put into sk_err then, or taken from
  * there already.
  */
-bool sdp_link_failed(struct sdp_conn *conn, struct sdp_sk *ssk);
+bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk);
 
 /**
- * sdp_link_ended() - the same, for who has not the socket lock
+ * sdp_sk_conn_ended() - the same, for who has not the socket lock
  * @ssk: ours
  *
  * Context: any.
  * Return: true if the error has been put into sk_err.  Who finds it false is
  * woken when it changes.
  */
-static inline bool sdp_link_ended(const struct sdp_sk *ssk)
+static inline bool sdp_sk_conn_ended(const struct sdp_sk *ssk)
 {
 	return smp_load_acquire(&ssk->reported);	/* then sk_err is set */
 }
 
 /**
- * sdp_link_set_names() - addresses of a connection into its sock, and its route
+ * sdp_sk_conn_set_names() - addresses of a connection into its sock, and its route
  * @sk: locked
  * @conn: the connection
  *
  * Context: process.
  */
-void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn);
+void sdp_sk_conn_set_names(struct sock *sk, const struct sdp_conn *conn);
 
 /**
- * sdp_link_sync_alive() - SO_KEEPALIVE and TCP_USER_TIMEOUT to its connection
+ * sdp_sk_conn_sync_alive() - SO_KEEPALIVE and TCP_USER_TIMEOUT to its connection
  * @sk: the sock
  * @conn: its connection, which carries the stream
  *
@@ -63,19 +63,19 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn);
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
-void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn);
+void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn);
 
 /**
- * sdp_link_set_buffers() - SO_SNDBUF and SO_RCVBUF to its connection
+ * sdp_sk_conn_set_buffers() - SO_SNDBUF and SO_RCVBUF to its connection
  * @sk: the sock
  * @conn: its connection
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
-void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn);
+void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn);
 
 /**
- * sdp_link_set_limits() - what is known of a socket before it has a connection
+ * sdp_sk_conn_set_limits() - what is known of a socket before it has a connection
  * @sk: the sock
  * @conn: its connection
  *
@@ -83,19 +83,19 @@ void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn);
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
-void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn);
+void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn);
 
 /**
- * sdp_link_set_conn() - the socket gets or loses its connection
+ * sdp_sk_conn_set_conn() - the socket gets or loses its connection
  * @ssk: ours, its socket locked
  * @conn: whose reference goes over to @ssk; NULL: the caller has it now
  *
  * Context: process.
  */
-void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
+void sdp_sk_conn_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
 
 /**
- * sdp_link_conn_get() - the connection that carries the stream
+ * sdp_sk_conn_conn_get() - the connection that carries the stream
  * @ssk: ours
  *
  * For who has not the socket lock: it may be dissolved, and another be on its
@@ -104,20 +104,20 @@ void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
  * Context: process or softirq.
  * Return: a reference; NULL if there is none, or its outcome is open.
  */
-struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk);
+struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk);
 
 /**
- * sdp_link_readable() - bytes that a read would give, as poll() counts them
+ * sdp_sk_conn_readable() - bytes that a read would give, as poll() counts them
  * @sk: its socket; SO_OOBINLINE counts
  * @conn: the connection
  *
  * Context: process or softirq.
  * Return: bytes.
  */
-u32 sdp_link_readable(const struct sock *sk, struct sdp_conn *conn);
+u32 sdp_sk_conn_readable(const struct sock *sk, struct sdp_conn *conn);
 
 /**
- * sdp_link_is_readable() - is there as much as poll() is to tell of?
+ * sdp_sk_conn_is_readable() - is there as much as poll() is to tell of?
  * @sk: its socket; SO_RCVLOWAT counts
  * @conn: the connection
  *
@@ -126,37 +126,37 @@ u32 sdp_link_readable(const struct sock *sk, struct sdp_conn *conn);
  * Context: process or softirq.
  * Return: true if so.
  */
-bool sdp_link_is_readable(const struct sock *sk, struct sdp_conn *conn);
+bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn);
 
 /**
- * sdp_link_delay() - what small writes may wait for
+ * sdp_sk_conn_delay() - what small writes may wait for
  * @sk: locked; its TCP_NODELAY and TCP_CORK count
  * @flags: of the call that sends; MSG_MORE counts
  *
  * Context: process.
  * Return: enum sdp_mode_delay, without SDP_DELAY_PUSH.
  */
-u8 sdp_link_delay(const struct sock *sk, int flags);
+u8 sdp_sk_conn_delay(const struct sock *sk, int flags);
 
 /**
- * sdp_link_cut() - the socket lets go of its connection
+ * sdp_sk_conn_cut() - the socket lets go of its connection
  * @ssk: ours, its socket locked; has a connection
  * @orderly: true: what was sent is delivered, then DisConn; false: abort
  *
  * Context: process.
  */
-void sdp_link_cut(struct sdp_sk *ssk, bool orderly);
+void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly);
 
 /**
- * sdp_link_is_eof() - will nothing more be received?
+ * sdp_sk_conn_is_eof() - will nothing more be received?
  * @sk: its socket
  * @conn: the connection
  *
  * Context: any.
  * Return: true if so; what has arrived may be unread yet.
  */
-static inline bool sdp_link_is_eof(const struct sock *sk,
-				   const struct sdp_conn *conn)
+static inline bool sdp_sk_conn_is_eof(const struct sock *sk,
+				      const struct sdp_conn *conn)
 {
 	return sk->sk_shutdown & RCV_SHUTDOWN ||
 	       test_bit(SDP_CONN_EOF, &conn->flags) ||
@@ -164,13 +164,13 @@ static inline bool sdp_link_is_eof(const struct sock *sk,
 }
 
 /**
- * sdp_link_is_over() - is it at its end, where a TCP would be in CLOSE?
+ * sdp_sk_conn_is_over() - is it at its end, where a TCP would be in CLOSE?
  * @conn: the connection of a socket
  *
  * Context: any.
  * Return: true if it has failed, or both sides have ended it.
  */
-static inline bool sdp_link_is_over(const struct sdp_conn *conn)
+static inline bool sdp_sk_conn_is_over(const struct sdp_conn *conn)
 {
 	enum sdp_state state = sdp_conn_state(conn);
 
@@ -179,36 +179,36 @@ static inline bool sdp_link_is_over(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_link_cannot_send() - is sending an error?
+ * sdp_sk_conn_cannot_send() - is sending an error?
  * @sk: its socket
  * @conn: the connection
  *
  * Context: any.
  * Return: true if so.
  */
-static inline bool sdp_link_cannot_send(const struct sock *sk,
-					const struct sdp_conn *conn)
+static inline bool sdp_sk_conn_cannot_send(const struct sock *sk,
+					   const struct sdp_conn *conn)
 {
 	return sk->sk_err || sk->sk_shutdown & SEND_SHUTDOWN ||
 	       READ_ONCE(conn->tx.err);
 }
 
 /**
- * sdp_link_sync_buffers() - what the user has set by SO_SNDBUF and SO_RCVBUF
+ * sdp_sk_conn_sync_buffers() - what the user has set by SO_SNDBUF and SO_RCVBUF
  * @sk: locked
  * @conn: the connection
  *
  * Context: process.
  */
-static inline void sdp_link_sync_buffers(const struct sock *sk,
-					 struct sdp_conn *conn)
+static inline void sdp_sk_conn_sync_buffers(const struct sock *sk,
+					    struct sdp_conn *conn)
 {
 	if (unlikely(sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK)))
-		sdp_link_set_buffers(sk, conn);
+		sdp_sk_conn_set_buffers(sk, conn);
 }
 
 /**
- * sdp_link_sync_stamps() - what the user has set by SO_TIMESTAMP and its kin
+ * sdp_sk_conn_sync_stamps() - what the user has set by SO_TIMESTAMP and its kin
  * @sk: the sock
  * @conn: the connection
  *
@@ -216,8 +216,8 @@ static inline void sdp_link_sync_buffers(const struct sock *sk,
  *
  * Context: any.
  */
-static inline void sdp_link_sync_stamps(const struct sock *sk,
-					struct sdp_conn *conn)
+static inline void sdp_sk_conn_sync_stamps(const struct sock *sk,
+					   struct sdp_conn *conn)
 {
 	bool stamps = sock_flag(sk, SOCK_RCVTSTAMP) ||
 		      READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_RX_SOFTWARE;

@@ -10,13 +10,13 @@
  * All this is under tx.lock.  What needs a call up is left in tx.done, for who
  * polled to act upon without the lock.
  */
-#include "sdp_clock.h"
 #include "sdp_post.h"
-#include "sdp_sent.h"
+#include "sdp_timers.h"
 #include "sdp_trace.h"
+#include "sdp_tx_wc.h"
 
 /* Bytes that an RDMA Read has brought are the stream's next. */
-static void sdp_sent_read(struct sdp_conn *conn, struct sdp_msg *msg)
+static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_buf *buf = msg->buf;
 
@@ -51,7 +51,7 @@ static void sdp_sent_read(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /* The peer's device has it, and ours need not repeat it: its key is taken back. */
-static void sdp_sent_write(struct sdp_conn *conn, struct sdp_msg *msg)
+static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	msg->op = SDP_OP_TAKE_BACK;
 	msg->slots = 1;
@@ -63,7 +63,7 @@ static void sdp_sent_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	list_add_tail(&msg->node, &conn->tx.back);
 }
 
-static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
+static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	list_del_init(&msg->node);
 	if (msg == conn->tx.rtt.timed) {
@@ -76,14 +76,14 @@ static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
 		conn->tx.watched_ops--;
 		/* Behind the error that was told no byte comes. */
 		if (msg->op == SDP_OP_READ && !(msg->buf && conn->rx.over))
-			sdp_sent_read(conn, msg);
+			sdp_tx_wc_read(conn, msg);
 		if (msg->loan)
 			conn->tx.done |= SDP_TX_DONE_LOAN;
 	}
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
 	if (msg->op == SDP_OP_NOTHING) {
-		sdp_clock_answered(conn);
+		sdp_timers_answered(conn);
 	} else {
 		conn->tx.progress = jiffies;
 		if (conn->tx.small_out && msg->op == SDP_OP_SEND &&
@@ -97,7 +97,7 @@ static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	else if (msg->mid == SDP_MID_ABORT_CONN)
 		conn->tx.done |= SDP_TX_DONE_ABORT;
 	if (unlikely(msg->op == SDP_OP_WRITE))
-		sdp_sent_write(conn, msg);
+		sdp_tx_wc_write(conn, msg);
 	else
 		sdp_msg_sent(conn, msg);
 	if (!conn->tx.outstanding) {
@@ -106,7 +106,7 @@ static void sdp_sent_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
-void sdp_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)
+void sdp_tx_wc(struct sdp_conn *conn, struct sdp_msg *msg, int status)
 {
 	struct sdp_msg *first;
 	bool last;
@@ -126,6 +126,6 @@ void sdp_sent(struct sdp_conn *conn, struct sdp_msg *msg, int status)
 		first = list_first_entry(&conn->tx.posted, struct sdp_msg,
 					 node);
 		last = first == msg;
-		sdp_sent_one(conn, first);
+		sdp_tx_wc_one(conn, first);
 	} while (!last);
 }

@@ -16,10 +16,10 @@
 #include <net/ipv6.h>
 #include <net/netns/generic.h>
 #include <net/sock.h>
+#include "sdp_fallback_log.h"
 #include "sdp_net.h"
-#include "sdp_record.h"
 
-struct sdp_records {
+struct sdp_fallback_log {
 	spinlock_t lock;		/* a leaf, but for those of the arrays */
 	struct xarray all;		/* by serial number */
 	struct xarray newest;		/* of each socket, by its cookie */
@@ -27,16 +27,16 @@ struct sdp_records {
 	unsigned long serial;		/* of the newest */
 };
 
-#define SDP_RECORD_GFP	(GFP_ATOMIC | __GFP_NOWARN)
+#define SDP_FALLBACK_LOG_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 
-static unsigned int sdp_record_id __read_mostly;
+static unsigned int sdp_fallback_log_id __read_mostly;
 
-static struct sdp_records *sdp_record_of(const struct net *net)
+static struct sdp_fallback_log *sdp_fallback_log_of(const struct net *net)
 {
-	return net_generic(net, sdp_record_id);
+	return net_generic(net, sdp_fallback_log_id);
 }
 
-static u64 sdp_record_cookie(struct sock *sk)
+static u64 sdp_fallback_log_cookie(struct sock *sk)
 {
 	u32 cookie[2];
 
@@ -44,11 +44,11 @@ static u64 sdp_record_cookie(struct sock *sk)
 	return (u64)cookie[1] << 32 | cookie[0];
 }
 
-static void sdp_record_fill(struct sdp_record *record, struct sock *sk)
+static void sdp_fallback_log_fill(struct sdp_fallback_entry *record, struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 
-	record->cookie = sdp_record_cookie(sk);
+	record->cookie = sdp_fallback_log_cookie(sk);
 	record->inode = sock_i_ino(sk);
 	record->family = sk->sk_family;
 	record->uid = sk_uid(sk);
@@ -64,18 +64,18 @@ static void sdp_record_fill(struct sdp_record *record, struct sock *sk)
 	}
 }
 
-static unsigned long sdp_record_oldest(const struct sdp_records *records)
+static unsigned long sdp_fallback_log_oldest(const struct sdp_fallback_log *records)
 {
 	return records->serial - records->count + 1;
 }
 
 /* Off all lists, of which there is one at least: the caller's. */
-static struct sdp_record *sdp_record_take_oldest(struct sdp_records *records)
+static struct sdp_fallback_entry *sdp_fallback_log_take_oldest(struct sdp_fallback_log *records)
 {
-	struct sdp_record *record;
+	struct sdp_fallback_entry *record;
 
 	lockdep_assert_held(&records->lock);
-	record = xa_erase(&records->all, sdp_record_oldest(records));
+	record = xa_erase(&records->all, sdp_fallback_log_oldest(records));
 	if (xa_load(&records->newest, record->cookie) == record)
 		xa_erase(&records->newest, record->cookie);
 	WRITE_ONCE(records->count, records->count - 1);
@@ -83,34 +83,34 @@ static struct sdp_record *sdp_record_take_oldest(struct sdp_records *records)
 }
 
 /* What a smaller maximum leaves over, one at a time; NULL: nothing. */
-static struct sdp_record *sdp_record_take_excess(struct sdp_records *records,
-						 unsigned int max)
+static struct sdp_fallback_entry *sdp_fallback_log_take_excess(struct sdp_fallback_log *records,
+							       unsigned int max)
 {
-	struct sdp_record *record = NULL;
+	struct sdp_fallback_entry *record = NULL;
 
 	if (READ_ONCE(records->count) <= max)
 		return NULL;
 	spin_lock_bh(&records->lock);
 	if (records->count > max)
-		record = sdp_record_take_oldest(records);
+		record = sdp_fallback_log_take_oldest(records);
 	spin_unlock_bh(&records->lock);
 	return record;
 }
 
 /* -ENOMEM: it is on no list. */
-static int sdp_record_store(struct sdp_records *records,
-			    struct sdp_record *record)
+static int sdp_fallback_log_store(struct sdp_fallback_log *records,
+				  struct sdp_fallback_entry *record)
 {
 	int err;
 
 	lockdep_assert_held(&records->lock);
 	record->serial = records->serial + 1;
 	err = xa_err(xa_store(&records->all, record->serial, record,
-			      SDP_RECORD_GFP));
+			      SDP_FALLBACK_LOG_GFP));
 	if (err)
 		return err;
 	err = xa_err(xa_store(&records->newest, record->cookie, record,
-			      SDP_RECORD_GFP));
+			      SDP_FALLBACK_LOG_GFP));
 	if (err) {
 		xa_erase(&records->all, record->serial);
 		return err;
@@ -120,17 +120,17 @@ static int sdp_record_store(struct sdp_records *records,
 	return 0;
 }
 
-void sdp_record_add(struct sock *sk, u8 reason, bool by_ulp)
+void sdp_fallback_log_add(struct sock *sk, u8 reason, bool by_ulp)
 {
-	struct sdp_records *records = sdp_record_of(sock_net(sk));
+	struct sdp_fallback_log *records = sdp_fallback_log_of(sock_net(sk));
 	unsigned int max = READ_ONCE(sdp_net(sock_net(sk))->fallback_records);
-	struct sdp_record it = { .reason = reason, .by_ulp = by_ulp };
-	struct sdp_record *record;
+	struct sdp_fallback_entry it = { .reason = reason, .by_ulp = by_ulp };
+	struct sdp_fallback_entry *record;
 
-	while ((record = sdp_record_take_excess(records, max)))
+	while ((record = sdp_fallback_log_take_excess(records, max)))
 		kfree(record);
 	if (max) {
-		sdp_record_fill(&it, sk);
+		sdp_fallback_log_fill(&it, sk);
 		if (READ_ONCE(records->count) < max)
 			record = kmalloc(sizeof(*record), GFP_KERNEL_ACCOUNT);
 	}
@@ -138,22 +138,22 @@ void sdp_record_add(struct sock *sk, u8 reason, bool by_ulp)
 	/* The oldest is overwritten. */
 	if (records->count && (!record || records->count >= max)) {
 		kfree(record);
-		record = sdp_record_take_oldest(records);
+		record = sdp_fallback_log_take_oldest(records);
 	}
 	if (max && record) {
 		*record = it;
-		if (!sdp_record_store(records, record))
+		if (!sdp_fallback_log_store(records, record))
 			record = NULL;
 	}
 	spin_unlock_bh(&records->lock);
 	kfree(record);
 }
 
-bool sdp_record_find(struct sock *sk, struct sdp_record *record)
+bool sdp_fallback_log_find(struct sock *sk, struct sdp_fallback_entry *record)
 {
-	struct sdp_records *records = sdp_record_of(sock_net(sk));
-	u64 cookie = sdp_record_cookie(sk);
-	const struct sdp_record *it;
+	struct sdp_fallback_log *records = sdp_fallback_log_of(sock_net(sk));
+	u64 cookie = sdp_fallback_log_cookie(sk);
+	const struct sdp_fallback_entry *it;
 	bool found;
 
 	spin_lock_bh(&records->lock);
@@ -166,15 +166,15 @@ bool sdp_record_find(struct sock *sk, struct sdp_record *record)
 	return found;
 }
 
-bool sdp_record_next(struct sdp_net *sn, unsigned long serial,
-		     struct sdp_record *record)
+bool sdp_fallback_log_next(struct sdp_net *sn, unsigned long serial,
+			   struct sdp_fallback_entry *record)
 {
-	struct sdp_records *records = sdp_record_of(sn->net);
-	const struct sdp_record *it = NULL;
+	struct sdp_fallback_log *records = sdp_fallback_log_of(sn->net);
+	const struct sdp_fallback_entry *it = NULL;
 	unsigned long oldest;
 
 	spin_lock_bh(&records->lock);
-	oldest = sdp_record_oldest(records);
+	oldest = sdp_fallback_log_oldest(records);
 	if (serial != records->serial + 1 && serial - oldest >= records->count)
 		serial = oldest;
 	if (serial - oldest < records->count)
@@ -185,9 +185,9 @@ bool sdp_record_next(struct sdp_net *sn, unsigned long serial,
 	return it;
 }
 
-static int __net_init sdp_record_enter(struct net *net)
+static int __net_init sdp_fallback_log_enter(struct net *net)
 {
-	struct sdp_records *records = sdp_record_of(net);
+	struct sdp_fallback_log *records = sdp_fallback_log_of(net);
 
 	spin_lock_init(&records->lock);
 	xa_init_flags(&records->all, XA_FLAGS_ACCOUNT);
@@ -195,10 +195,10 @@ static int __net_init sdp_record_enter(struct net *net)
 	return 0;
 }
 
-static void __net_exit sdp_record_leave(struct net *net)
+static void __net_exit sdp_fallback_log_leave(struct net *net)
 {
-	struct sdp_records *records = sdp_record_of(net);
-	struct sdp_record *record;
+	struct sdp_fallback_log *records = sdp_fallback_log_of(net);
+	struct sdp_fallback_entry *record;
 	unsigned long serial;
 
 	xa_for_each(&records->all, serial, record)
@@ -207,19 +207,19 @@ static void __net_exit sdp_record_leave(struct net *net)
 	xa_destroy(&records->newest);
 }
 
-static struct pernet_operations sdp_record_ops = {
-	.init	= sdp_record_enter,
-	.exit	= sdp_record_leave,
-	.id	= &sdp_record_id,
-	.size	= sizeof(struct sdp_records),
+static struct pernet_operations sdp_fallback_log_ops = {
+	.init	= sdp_fallback_log_enter,
+	.exit	= sdp_fallback_log_leave,
+	.id	= &sdp_fallback_log_id,
+	.size	= sizeof(struct sdp_fallback_log),
 };
 
-int __init sdp_record_init(void)
+int __init sdp_fallback_log_init(void)
 {
-	return register_pernet_subsys(&sdp_record_ops);
+	return register_pernet_subsys(&sdp_fallback_log_ops);
 }
 
-void sdp_record_exit(void)
+void sdp_fallback_log_exit(void)
 {
-	unregister_pernet_subsys(&sdp_record_ops);
+	unregister_pernet_subsys(&sdp_fallback_log_ops);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is on record of connections that TCP took over; see sdp_record.c.
+ * What is on record of connections that TCP took over; see sdp_fallback_log.c.
  */
-#ifndef _SDP_RECORD_H
-#define _SDP_RECORD_H
+#ifndef _SDP_FALLBACK_LOG_H
+#define _SDP_FALLBACK_LOG_H
 
 #include <linux/in6.h>
 #include <linux/types.h>
@@ -12,7 +12,7 @@
 struct sock;
 struct sdp_net;
 
-struct sdp_record {
+struct sdp_fallback_entry {
 	unsigned long serial;	/* ascends within a namespace; from 1 */
 	u64 cookie;		/* the socket's; no other ever has it */
 	u64 inode;
@@ -28,7 +28,7 @@ struct sdp_record {
 };
 
 /**
- * sdp_record_add() - this socket is TCP's from now on
+ * sdp_fallback_log_add() - this socket is TCP's from now on
  * @sk: the socket, with its names
  * @reason: enum sdp_reason
  * @by_ulp: whether it came by door 3
@@ -38,20 +38,20 @@ struct sdp_record {
  *
  * Context: process; the socket lock held, or nobody else has the socket.
  */
-void sdp_record_add(struct sock *sk, u8 reason, bool by_ulp);
+void sdp_fallback_log_add(struct sock *sk, u8 reason, bool by_ulp);
 
 /**
- * sdp_record_find() - is there a record of this socket?
+ * sdp_fallback_log_find() - is there a record of this socket?
  * @sk: a TCP socket
  * @record: filled in with the newest
  *
  * Context: process or softirq.
  * Return: true if there is.
  */
-bool sdp_record_find(struct sock *sk, struct sdp_record *record);
+bool sdp_fallback_log_find(struct sock *sk, struct sdp_fallback_entry *record);
 
 /**
- * sdp_record_next() - walk the records of a namespace
+ * sdp_fallback_log_next() - walk the records of a namespace
  * @sn: namespace
  * @serial: the number after the last one's, 0 for the first
  * @record: filled in with that, or the oldest there is if that is gone
@@ -59,22 +59,22 @@ bool sdp_record_find(struct sock *sk, struct sdp_record *record);
  * Context: process or softirq.
  * Return: false if the last one was the newest.
  */
-bool sdp_record_next(struct sdp_net *sn, unsigned long serial,
-		     struct sdp_record *record);
+bool sdp_fallback_log_next(struct sdp_net *sn, unsigned long serial,
+			   struct sdp_fallback_entry *record);
 
 /**
- * sdp_record_init() - begin to keep records
+ * sdp_fallback_log_init() - begin to keep records
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
-int sdp_record_init(void);
+int sdp_fallback_log_init(void);
 
 /**
- * sdp_record_exit() - undo sdp_record_init()
+ * sdp_fallback_log_exit() - undo sdp_fallback_log_init()
  *
  * Context: process.
  */
-void sdp_record_exit(void);
+void sdp_fallback_log_exit(void);
 
 #endif

@@ -16,15 +16,15 @@
  * what it means; and no failure of a socket that is bound to an
  * address or has a mark, since those may lead another way than everybody's.
  */
-#ifndef _SDP_PEERS_H
-#define _SDP_PEERS_H
+#ifndef _SDP_DST_CACHE_H
+#define _SDP_DST_CACHE_H
 
 #include <linux/in6.h>
 #include <linux/types.h>
 
 struct sdp_net;
 
-struct sdp_peer_key {
+struct sdp_dst_key {
 	struct in6_addr ip;	/* IPv4 as v4-mapped */
 	int ifindex;		/* bound device, 0: any */
 	__be16 port;		/* 0: all of the host's */
@@ -39,29 +39,29 @@ enum sdp_peer_known {
 };
 
 /**
- * sdp_peers_ask() - does this destination take SDP?
+ * sdp_dst_cache_ask() - does this destination take SDP?
  * @sn: namespace
  * @key: the destination, with its port
  *
  * Context: process or softirq.
  * Return: enum sdp_peer_known.
  */
-enum sdp_peer_known sdp_peers_ask(struct sdp_net *sn,
-				  const struct sdp_peer_key *key);
+enum sdp_peer_known sdp_dst_cache_ask(struct sdp_net *sn,
+				      const struct sdp_dst_key *key);
 
 /**
- * sdp_peers_probing() - this caller will find out
+ * sdp_dst_cache_probing() - this caller will find out
  * @sn: namespace
  * @key: the destination, with its port
  *
  * Context: process.
  * Return: true if nobody else is finding out; the caller's answer is
- * sdp_peers_learn().
+ * sdp_dst_cache_learn().
  */
-bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key);
+bool sdp_dst_cache_probing(struct sdp_net *sn, const struct sdp_dst_key *key);
 
 /**
- * sdp_peers_learn() - what an attempt has found
+ * sdp_dst_cache_learn() - what an attempt has found
  * @sn: namespace
  * @key: the destination, with its port
  * @reason: enum sdp_reason; SDP_REASON_NONE: it takes SDP.  Reasons that say
@@ -69,20 +69,20 @@ bool sdp_peers_probing(struct sdp_net *sn, const struct sdp_peer_key *key);
  *
  * Context: process or softirq, under any lock of a connection.
  */
-void sdp_peers_learn(struct sdp_net *sn, const struct sdp_peer_key *key,
-		     u8 reason);
+void sdp_dst_cache_learn(struct sdp_net *sn, const struct sdp_dst_key *key,
+			 u8 reason);
 
 /**
- * sdp_peers_forget() - devices or routes are not what they were
+ * sdp_dst_cache_forget() - devices or routes are not what they were
  *
  * Forgets all that was said of all destinations in all namespaces.
  *
  * Context: any but hard interrupt.
  */
-void sdp_peers_forget(void);
+void sdp_dst_cache_forget(void);
 
 /**
- * sdp_peers_listening() - a port of this namespace takes SDP from now on
+ * sdp_dst_cache_listening() - a port of this namespace takes SDP from now on
  * @sn: namespace
  * @port: its number
  *
@@ -91,29 +91,29 @@ void sdp_peers_forget(void);
  *
  * Context: process or softirq.
  */
-void sdp_peers_listening(struct sdp_net *sn, __be16 port);
+void sdp_dst_cache_listening(struct sdp_net *sn, __be16 port);
 
 /**
- * sdp_peers_empty() - forget all destinations of a namespace
+ * sdp_dst_cache_empty() - forget all destinations of a namespace
  * @sn: namespace
  *
  * Context: process.
  */
-void sdp_peers_empty(struct sdp_net *sn);
+void sdp_dst_cache_empty(struct sdp_net *sn);
 
 /**
- * sdp_peers_init() - register the per-namespace tables and /proc/net/sdp_peers
+ * sdp_dst_cache_init() - register the per-namespace tables and /proc/net/sdp_peers
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
-int sdp_peers_init(void);
+int sdp_dst_cache_init(void);
 
 /**
- * sdp_peers_exit() - undo sdp_peers_init()
+ * sdp_dst_cache_exit() - undo sdp_dst_cache_init()
  *
  * Context: process.
  */
-void sdp_peers_exit(void);
+void sdp_dst_cache_exit(void);
 
 #endif

@@ -8,29 +8,29 @@
  * report each for data, room, end of stream, and error.
  */
 #include <net/ipv6.h>
-#include "sdp_clock.h"
 #include "sdp_fetch.h"
-#include "sdp_link.h"
 #include "sdp_ring.h"
 #include "sdp_route.h"
+#include "sdp_sk_conn.h"
+#include "sdp_timers.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 
-u32 sdp_link_readable(const struct sock *sk, struct sdp_conn *conn)
+u32 sdp_sk_conn_readable(const struct sock *sk, struct sdp_conn *conn)
 {
 	return sdp_urg_readable(conn, sock_flag(sk, SOCK_URGINLINE));
 }
 
-bool sdp_link_is_readable(const struct sock *sk, struct sdp_conn *conn)
+bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn)
 {
-	u32 there = sdp_link_readable(sk, conn);
+	u32 there = sdp_sk_conn_readable(sk, conn);
 
 	return there >= sock_rcvlowat(sk, 0, INT_MAX) ||
 	       unlikely(there && (sdp_ring_is_full(conn) ||
 				  sdp_fetch_is_full(conn)));
 }
 
-static void sdp_link_data_ready(struct sdp_conn *conn, void *upper)
+static void sdp_sk_conn_data_ready(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
 	struct sock *sk;
@@ -38,12 +38,12 @@ static void sdp_link_data_ready(struct sdp_conn *conn, void *upper)
 	spin_lock_bh(&ssk->lock);
 	sk = ssk->sk;
 	if (sk && !ssk->closed && ssk->mode == SDP_SK_CONNECTED &&
-	    sdp_link_is_readable(sk, conn))
+	    sdp_sk_conn_is_readable(sk, conn))
 		sk->sk_data_ready(sk);
 	spin_unlock_bh(&ssk->lock);
 }
 
-static void sdp_link_write_space(struct sdp_conn *conn, void *upper)
+static void sdp_sk_conn_write_space(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
 
@@ -53,7 +53,7 @@ static void sdp_link_write_space(struct sdp_conn *conn, void *upper)
 	spin_unlock_bh(&ssk->lock);
 }
 
-static void sdp_link_state_change(struct sdp_conn *conn, void *upper)
+static void sdp_sk_conn_state_change(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
 	struct sock *sk;
@@ -74,7 +74,7 @@ out:
 }
 
 /* The signal at the announcement, the wake-up with the byte; both as TCP. */
-static void sdp_link_urgent(struct sdp_conn *conn, void *upper)
+static void sdp_sk_conn_urgent(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
 	struct sock *sk;
@@ -90,7 +90,7 @@ static void sdp_link_urgent(struct sdp_conn *conn, void *upper)
 	spin_unlock_bh(&ssk->lock);
 }
 
-static void sdp_link_error(struct sdp_conn *conn, void *upper)
+static void sdp_sk_conn_error(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
 	struct sock *sk;
@@ -106,7 +106,7 @@ static void sdp_link_error(struct sdp_conn *conn, void *upper)
 		sdp_ulp_queue_decide(ssk);
 	} else if (ssk->mode == SDP_SK_CONNECTED && !ssk->reported) {
 		WRITE_ONCE(sk->sk_err, READ_ONCE(conn->tx.err));
-		/* Who sees the end sees its error: with sdp_link_ended(). */
+		/* Who sees the end sees its error: with sdp_sk_conn_ended(). */
 		smp_store_release(&ssk->reported, true);
 		sk->sk_state_change(sk);
 		sk_error_report(sk);
@@ -115,16 +115,16 @@ out:
 	spin_unlock_bh(&ssk->lock);
 }
 
-const struct sdp_conn_ops sdp_link_ops = {
-	.data_ready	= sdp_link_data_ready,
-	.write_space	= sdp_link_write_space,
-	.state_change	= sdp_link_state_change,
-	.urgent		= sdp_link_urgent,
-	.error		= sdp_link_error,
+const struct sdp_conn_ops sdp_sk_conn_ops = {
+	.data_ready	= sdp_sk_conn_data_ready,
+	.write_space	= sdp_sk_conn_write_space,
+	.state_change	= sdp_sk_conn_state_change,
+	.urgent		= sdp_sk_conn_urgent,
+	.error		= sdp_sk_conn_error,
 };
 
 /* No packet of ours takes it: IP_MTU, IPV6_MTU and IPV6_PATHMTU ask for it. */
-static void sdp_link_set_route(struct sock *sk, const struct sdp_conn *conn)
+static void sdp_sk_conn_set_route(struct sock *sk, const struct sdp_conn *conn)
 {
 	struct sdp_addr from = conn->local;
 	struct dst_entry *dst;
@@ -135,7 +135,7 @@ static void sdp_link_set_route(struct sock *sk, const struct sdp_conn *conn)
 	sk_dst_set(sk, IS_ERR(dst) ? NULL : dst);
 }
 
-void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
+void sdp_sk_conn_set_names(struct sock *sk, const struct sdp_conn *conn)
 {
 	struct inet_sock *inet = inet_sk(sk);
 	__be32 v4_local = 0, v4_remote = 0;
@@ -156,10 +156,10 @@ void sdp_link_set_names(struct sock *sk, const struct sdp_conn *conn)
 		inet6_sk(sk)->saddr = conn->local.ip;
 		sk->sk_v6_daddr = conn->remote.ip;
 	}
-	sdp_link_set_route(sk, conn);
+	sdp_sk_conn_set_route(sk, conn);
 }
 
-void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn)
+void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 {
 	u32 rcv = READ_ONCE(sk->sk_rcvbuf);
 	u32 least = READ_ONCE(sk->sk_sndbuf), most = least;
@@ -174,18 +174,18 @@ void sdp_link_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 	}
 	sdp_tx_set_limit(conn, least, most);
 	sdp_ring_set_max(conn, rcv);
-	sdp_link_sync_alive(sk, conn);
+	sdp_sk_conn_sync_alive(sk, conn);
 }
 
-void sdp_link_set_limits(const struct sock *sk, struct sdp_conn *conn)
+void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn)
 {
-	sdp_link_set_buffers(sk, conn);
-	sdp_link_sync_stamps(sk, conn);
+	sdp_sk_conn_set_buffers(sk, conn);
+	sdp_sk_conn_sync_stamps(sk, conn);
 	WRITE_ONCE(conn->tx.notsent_lowat, tcp_notsent_lowat(tcp_sk(sk)));
 	sdp_ring_set_wanted(conn, READ_ONCE(sk->sk_rcvlowat));
 }
 
-void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn)
+void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 {
 	u32 user = READ_ONCE(inet_csk(sk)->icsk_user_timeout);
 	u32 idle = 0;
@@ -195,17 +195,17 @@ void sdp_link_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 	user = msecs_to_jiffies(user);
 	if (idle != READ_ONCE(conn->tx.keep_idle) ||
 	    user != READ_ONCE(conn->tx.user_timeout))
-		sdp_clock_set(conn, idle, user);
+		sdp_timers_set(conn, idle, user);
 }
 
-void sdp_link_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)
+void sdp_sk_conn_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	spin_lock_bh(&ssk->lock);
 	ssk->conn = conn;
 	spin_unlock_bh(&ssk->lock);
 }
 
-struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk)
+struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn = NULL;
 
@@ -219,31 +219,31 @@ struct sdp_conn *sdp_link_conn_get(struct sdp_sk *ssk)
 	return conn;
 }
 
-bool sdp_link_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
+bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
 	if (!READ_ONCE(conn->tx.err))
 		return false;
 	/* Whoever set it may not have come so far as to tell. */
-	sdp_link_error(conn, ssk);
+	sdp_sk_conn_error(conn, ssk);
 	return true;
 }
 
-void sdp_link_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
+void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 {
-	sdp_link_set_conn(ssk, conn);
+	sdp_sk_conn_set_conn(ssk, conn);
 	sdp_conn_own(conn);
 	ssk->named = true;
-	sdp_link_set_names(sk, conn);
-	sdp_link_set_limits(sk, conn);
+	sdp_sk_conn_set_names(sk, conn);
+	sdp_sk_conn_set_limits(sk, conn);
 	WRITE_ONCE(conn->zcopy, ssk->zcopy);
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 	sdp_ring_owned(conn);
-	sdp_conn_attach(conn, &sdp_link_ops, ssk);
+	sdp_conn_attach(conn, &sdp_sk_conn_ops, ssk);
 	/* What was told before we listened. */
-	sdp_link_failed(conn, ssk);
+	sdp_sk_conn_failed(conn, ssk);
 }
 
-u8 sdp_link_delay(const struct sock *sk, int flags)
+u8 sdp_sk_conn_delay(const struct sock *sk, int flags)
 {
 	u8 nonagle = tcp_sk(sk)->nonagle;
 	u8 delay = 0;
@@ -255,11 +255,11 @@ u8 sdp_link_delay(const struct sock *sk, int flags)
 	return delay;
 }
 
-void sdp_link_cut(struct sdp_sk *ssk, bool orderly)
+void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly)
 {
 	struct sdp_conn *conn = ssk->conn;
 
-	sdp_link_set_conn(ssk, NULL);
+	sdp_sk_conn_set_conn(ssk, NULL);
 	sdp_conn_attach(conn, NULL, NULL);
 	if (orderly) {
 		spin_lock_bh(&conn->tx.lock);

@@ -15,16 +15,16 @@
  *	leases		memory lent beyond a call that the peer does not read
  *	shrinking	nothing was sent: the peer may have its memory back
  */
-#include "sdp_clock.h"
 #include "sdp_loan.h"
-#include "sdp_size.h"
+#include "sdp_peer_ring.h"
+#include "sdp_timers.h"
 
 enum {
-	SDP_CLOCK_STARVED	= 10 * HZ,	/* without credits, then ask */
-	SDP_CLOCK_DEAF		= HZ,		/* rare enough to ask often */
+	SDP_TIMERS_STARVED	= 10 * HZ,	/* without credits, then ask */
+	SDP_TIMERS_DEAF		= HZ,		/* rare enough to ask often */
 };
 
-void sdp_clock_begins(struct sdp_conn *conn)
+void sdp_timers_begins(struct sdp_conn *conn)
 {
 	if (conn->tx.outstanding)
 		return;
@@ -36,28 +36,28 @@ void sdp_clock_begins(struct sdp_conn *conn)
 }
 
 /* Are there reasons for a check besides a silence that the user cares about? */
-static bool sdp_clock_is_timed(const struct sdp_conn *conn)
+static bool sdp_timers_is_timed(const struct sdp_conn *conn)
 {
 	return conn->tx.user_timeout || conn->tx.grown ||
 	       conn->tx.lease_check || conn->tx.deaf;
 }
 
-void sdp_clock_lease(struct sdp_conn *conn)
+void sdp_timers_lease(struct sdp_conn *conn)
 {
 	bool timed = conn->tx.keep_idle || conn->tx.watched ||
-		     sdp_clock_is_timed(conn);
+		     sdp_timers_is_timed(conn);
 
 	lockdep_assert_held(&conn->tx.lock);
 	if (conn->tx.lease_check || conn->tx.dead)
 		return;
 	conn->tx.lease_check = true;
 	/* A check may be due before: it is for it to say when the next is. */
-	sdp_conn_check_later(conn, timed ? 0 : sdp_clock_patience(conn));
+	sdp_conn_check_later(conn, timed ? 0 : sdp_timers_patience(conn));
 }
 
-void sdp_clock_watch(struct sdp_conn *conn)
+void sdp_timers_watch(struct sdp_conn *conn)
 {
-	bool timed = conn->tx.keep_idle || sdp_clock_is_timed(conn);
+	bool timed = conn->tx.keep_idle || sdp_timers_is_timed(conn);
 
 	if (conn->tx.watched)
 		return;
@@ -66,11 +66,11 @@ void sdp_clock_watch(struct sdp_conn *conn)
 	if (!conn->tx.keep_idle && !conn->tx.deaf)
 		WRITE_ONCE(conn->rx.heard, jiffies);
 	/* A check may be due before: it is for it to say when the next is. */
-	sdp_conn_check_later(conn, timed ? 0 : SDP_CLOCK_STARVED);
+	sdp_conn_check_later(conn, timed ? 0 : SDP_TIMERS_STARVED);
 }
 
 /* Jiffies of silence after which the peer is asked; 0: for ever. */
-static u32 sdp_clock_idle(const struct sdp_conn *conn)
+static u32 sdp_timers_idle(const struct sdp_conn *conn)
 {
 	u32 idle = conn->tx.keep_idle ?: U32_MAX;
 
@@ -79,9 +79,9 @@ static u32 sdp_clock_idle(const struct sdp_conn *conn)
 	    conn->tx.state == SDP_LAST_ACK)
 		return 0;
 	if (conn->tx.waiting)
-		idle = min_t(u32, idle, SDP_CLOCK_STARVED);
+		idle = min_t(u32, idle, SDP_TIMERS_STARVED);
 	if (conn->tx.deaf)
-		idle = min_t(u32, idle, SDP_CLOCK_DEAF);
+		idle = min_t(u32, idle, SDP_TIMERS_DEAF);
 	return idle == U32_MAX ? 0 : idle;
 }
 
@@ -90,8 +90,8 @@ static u32 sdp_clock_idle(const struct sdp_conn *conn)
  * and nobody's memory is kept for what cannot even be offered.  Jiffies until the
  * next look; 0 if the peer does not answer at all.
  */
-static unsigned long sdp_clock_check_leases(struct sdp_conn *conn,
-					    unsigned long now)
+static unsigned long sdp_timers_check_leases(struct sdp_conn *conn,
+					     unsigned long now)
 {
 	struct sdp_src *src = &conn->tx.mode.src;
 	/* Also one that waits for a credit, which the peer may never give. */
@@ -105,9 +105,9 @@ static unsigned long sdp_clock_check_leases(struct sdp_conn *conn,
 	bool last = cancel || (loan && !sdp_src_may_cancel(src) &&
 			       (loan->state == SDP_LOAN_OUT ||
 				loan->state == SDP_LOAN_BACK));
-	unsigned long patience = sdp_clock_patience(conn);
+	unsigned long patience = sdp_timers_patience(conn);
 	unsigned long due = conn->tx.lent_at +
-			    (last ? SDP_CLOCK_CANCEL : patience);
+			    (last ? SDP_TIMERS_CANCEL : patience);
 
 	/* When it is answered others are out, perhaps. */
 	if (time_before(now, due))
@@ -128,18 +128,18 @@ static unsigned long sdp_clock_check_leases(struct sdp_conn *conn,
 	return patience;
 }
 
-void sdp_clock_check(struct sdp_conn *conn)
+void sdp_timers_check(struct sdp_conn *conn)
 {
 	unsigned long now = jiffies, due, next = MAX_JIFFY_OFFSET;
-	unsigned long shrink = sdp_size_shrink_due(conn);
-	u32 idle = sdp_clock_idle(conn);
+	unsigned long shrink = sdp_peer_ring_shrink_due(conn);
+	u32 idle = sdp_timers_idle(conn);
 
 	if (shrink)
 		next = shrink;
 	conn->tx.watched = conn->tx.waiting;
 	conn->tx.lease_check = conn->tx.lent;
 	if (conn->tx.lent) {
-		due = sdp_clock_check_leases(conn, now);
+		due = sdp_timers_check_leases(conn, now);
 		if (!due) {
 			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
 			return;
@@ -193,10 +193,10 @@ void sdp_clock_check(struct sdp_conn *conn)
 		sdp_conn_check_later(conn, next);
 }
 
-void sdp_clock_answered(struct sdp_conn *conn)
+void sdp_timers_answered(struct sdp_conn *conn)
 {
-	bool other = sdp_clock_is_timed(conn);
-	u32 idle = sdp_clock_idle(conn);
+	bool other = sdp_timers_is_timed(conn);
+	u32 idle = sdp_timers_idle(conn);
 
 	lockdep_assert_held(&conn->tx.lock);
 	conn->tx.keepalive = false;
@@ -207,7 +207,7 @@ void sdp_clock_answered(struct sdp_conn *conn)
 		conn->tx.watched = false;
 }
 
-void sdp_clock_deaf(struct sdp_conn *conn)
+void sdp_timers_deaf(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->tx.lock);
 	conn->tx.deaf = true;
@@ -218,7 +218,7 @@ void sdp_clock_deaf(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->tx.lock);
 }
 
-void sdp_clock_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
+void sdp_timers_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
 {
 	spin_lock_bh(&conn->tx.lock);
 	/* Who asks for it now did not ask before, so it begins now. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* When to ask whether the peer is there, and to give up; see sdp_clock.c. */
-#ifndef _SDP_CLOCK_H
-#define _SDP_CLOCK_H
+/* When to ask whether the peer is there, and to give up; see sdp_timers.c. */
+#ifndef _SDP_TIMERS_H
+#define _SDP_TIMERS_H
 
 #include "sdp_conn.h"
 
 /**
- * sdp_clock_set() - when to ask whether the peer is there, and to give up
+ * sdp_timers_set() - when to ask whether the peer is there, and to give up
  * @conn: the connection
  * @keep_idle: jiffies without a message until a keepalive is sent; 0: never
  * @user_timeout: jiffies that what was sent may remain under way or queued
@@ -17,17 +17,17 @@
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
-void sdp_clock_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout);
+void sdp_timers_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout);
 
 /**
- * sdp_clock_patience() - how long the peer has to begin with what is lent to it
+ * sdp_timers_patience() - how long the peer has to begin with what is lent to it
  * @conn: the connection
  *
  * Context: any.
  * Return: jiffies, from 1; less than TCP_USER_TIMEOUT, as a reader who is slow is
  * no reason to end the connection.
  */
-static inline unsigned long sdp_clock_patience(const struct sdp_conn *conn)
+static inline unsigned long sdp_timers_patience(const struct sdp_conn *conn)
 {
 	unsigned long wait = msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
 	u32 timeout = READ_ONCE(conn->tx.user_timeout);
@@ -40,10 +40,10 @@ static inline unsigned long sdp_clock_patience(const struct sdp_conn *conn)
 /* How long a peer may take to answer a cancel: it has its reads to finish, and
  * may be slow.
  */
-enum { SDP_CLOCK_CANCEL = 20 * HZ };
+enum { SDP_TIMERS_CANCEL = 20 * HZ };
 
 /**
- * sdp_clock_begins() - something is about to be queued or lent
+ * sdp_timers_begins() - something is about to be queued or lent
  * @conn: the connection, tx.lock held
  *
  * If nothing was under way the time for progress begins now: what was sent before
@@ -51,18 +51,18 @@ enum { SDP_CLOCK_CANCEL = 20 * HZ };
  *
  * Context: process or softirq.
  */
-void sdp_clock_begins(struct sdp_conn *conn);
+void sdp_timers_begins(struct sdp_conn *conn);
 
 /**
- * sdp_clock_lease() - memory is lent that no call waits for
+ * sdp_timers_lease() - memory is lent that no call waits for
  * @conn: the connection, tx.lock held
  *
  * Context: process or softirq.
  */
-void sdp_clock_lease(struct sdp_conn *conn);
+void sdp_timers_lease(struct sdp_conn *conn);
 
 /**
- * sdp_clock_watch() - a message waits for credits
+ * sdp_timers_watch() - a message waits for credits
  * @conn: the connection, tx.lock held
  *
  * Who waits with nothing under way would never hear of a peer that is gone, if the
@@ -70,34 +70,34 @@ void sdp_clock_lease(struct sdp_conn *conn);
  *
  * Context: process or softirq.
  */
-void sdp_clock_watch(struct sdp_conn *conn);
+void sdp_timers_watch(struct sdp_conn *conn);
 
 /**
- * sdp_clock_deaf() - nothing but silence will tell that the peer is gone
+ * sdp_timers_deaf() - nothing but silence will tell that the peer is gone
  * @conn: the connection
  *
  * It is asked for by keepalives, after a second of silence each.
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
-void sdp_clock_deaf(struct sdp_conn *conn);
+void sdp_timers_deaf(struct sdp_conn *conn);
 
 /**
- * sdp_clock_answered() - the peer's device has answered a keepalive
+ * sdp_timers_answered() - the peer's device has answered a keepalive
  * @conn: the connection, tx.lock held
  *
  * Context: process or softirq.
  */
-void sdp_clock_answered(struct sdp_conn *conn);
+void sdp_timers_answered(struct sdp_conn *conn);
 
 /**
- * sdp_clock_check() - is it time to give up, or to ask?
+ * sdp_timers_check() - is it time to give up, or to ask?
  * @conn: the connection, tx.lock held; what has arrived has been reaped
  *
  * What is to be done is in tx.done and tx.ctl then.
  *
  * Context: process or softirq.
  */
-void sdp_clock_check(struct sdp_conn *conn);
+void sdp_timers_check(struct sdp_conn *conn);
 
 #endif

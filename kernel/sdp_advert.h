@@ -16,17 +16,17 @@
  *
  * Pure: KUnit and the user-space tests compile this file as it stands.
  */
-#ifndef _SDP_HALF_H
-#define _SDP_HALF_H
+#ifndef _SDP_ADVERT_H
+#define _SDP_ADVERT_H
 
 #include <linux/types.h>
 #include "sdp_wire.h"
 
 /* Adverts of one half that are kept track of, of each kind; 2^n. */
-enum { SDP_HALF_ADVERTS = 8 };
+enum { SDP_ADVERT_ADVERTS = 8 };
 
 /* Bytes read of an advert that are told while more of it is being read. */
-enum { SDP_HALF_TELL = 256 * 1024 };
+enum { SDP_ADVERT_TELL = 256 * 1024 };
 
 /* The numbers are those of the ModeChange header. */
 enum sdp_mode_kind {
@@ -47,7 +47,7 @@ struct sdp_advert {
 struct sdp_adverts {
 	u8	first;
 	u8	n;
-	struct sdp_advert at[SDP_HALF_ADVERTS];
+	struct sdp_advert at[SDP_ADVERT_ADVERTS];
 };
 
 struct sdp_src {
@@ -83,13 +83,13 @@ struct sdp_snk {
 };
 
 /* What became of the adverts by a message: bits, and how many. */
-enum sdp_half_news {
-	SDP_HALF_DONE		= 0x01,	/* the oldest so many are completed */
-	SDP_HALF_WITHDRAWN	= 0x02,	/* all others are void: send or fill by copy */
+enum sdp_advert_news {
+	SDP_ADVERT_DONE		= 0x01,	/* the oldest so many are completed */
+	SDP_ADVERT_WITHDRAWN	= 0x02,	/* all others are void: send or fill by copy */
 };
 
-struct sdp_half_told {
-	u8	news;		/* enum sdp_half_news */
+struct sdp_advert_told {
+	u8	news;		/* enum sdp_advert_news */
 	u8	done;		/* adverts, the oldest first */
 	u32	bytes;		/* moved by this message */
 };
@@ -100,7 +100,7 @@ struct sdp_half_told {
  * sdp_src_init() - a half begins: combined, nothing offered
  * @src: what to initialise
  * @theirs: MaxAdverts of the peer's Hello or HelloAck, from 1
- * @ours: of ours, 1 to SDP_HALF_ADVERTS
+ * @ours: of ours, 1 to SDP_ADVERT_ADVERTS
  *
  * Context: any; pure.
  */
@@ -277,14 +277,14 @@ void sdp_src_acked(struct sdp_src *src, u32 mseq_ack);
  * Return: 0, or -EPROTO if it is not allowed now; nothing is changed then.
  */
 int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
-		  struct sdp_half_told *told);
+		  struct sdp_advert_told *told);
 
 /* -------------------------------------------------------------------- sink */
 
 /**
  * sdp_snk_init() - a half begins: combined, nothing offered
  * @snk: what to initialise
- * @max_adverts: MaxAdverts of our Hello or HelloAck, 1 to SDP_HALF_ADVERTS
+ * @max_adverts: MaxAdverts of our Hello or HelloAck, 1 to SDP_ADVERT_ADVERTS
  *
  * Context: any; pure.
  */
@@ -313,7 +313,7 @@ void sdp_snk_acked(struct sdp_snk *snk, u32 mseq_ack);
  * changed then.
  */
 int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
-		  struct sdp_half_told *told);
+		  struct sdp_advert_told *told);
 
 /**
  * sdp_snk_may_read() - what may be read next
@@ -366,7 +366,7 @@ void sdp_snk_read(struct sdp_snk *snk, u32 bytes);
  * sdp_snk_owes_compl() - is a RdmaRdCompl to be posted?
  * @snk: the half
  *
- * One for all that is being read of an advert at a time, or SDP_HALF_TELL.
+ * One for all that is being read of an advert at a time, or SDP_ADVERT_TELL.
  *
  * Context: the caller's lock; pure.
  * Return: its Len in bytes, 0 if none is.

@@ -23,7 +23,7 @@
 #include <linux/errno.h>
 #include <linux/types.h>
 
-#include "sdp_half.h"
+#include "sdp_advert.h"
 
 static bool before(u32 a, u32 b)
 {
@@ -34,13 +34,13 @@ static bool before(u32 a, u32 b)
 
 static struct sdp_advert *nth(struct sdp_adverts *ring, unsigned int n)
 {
-	return &ring->at[(ring->first + n) % SDP_HALF_ADVERTS];
+	return &ring->at[(ring->first + n) % SDP_ADVERT_ADVERTS];
 }
 
 static const struct sdp_advert *peek(const struct sdp_adverts *ring,
 				     unsigned int n)
 {
-	return &ring->at[(ring->first + n) % SDP_HALF_ADVERTS];
+	return &ring->at[(ring->first + n) % SDP_ADVERT_ADVERTS];
 }
 
 static const struct sdp_advert *oldest(const struct sdp_adverts *ring)
@@ -58,7 +58,7 @@ static struct sdp_advert *push(struct sdp_adverts *ring)
 
 static void pop(struct sdp_adverts *ring)
 {
-	ring->first = (ring->first + 1) % SDP_HALF_ADVERTS;
+	ring->first = (ring->first + 1) % SDP_ADVERT_ADVERTS;
 	ring->n--;
 }
 
@@ -69,7 +69,7 @@ static void clear(struct sdp_adverts *ring)
 
 static u8 at_most(u16 adverts)
 {
-	return adverts < SDP_HALF_ADVERTS ? adverts : SDP_HALF_ADVERTS;
+	return adverts < SDP_ADVERT_ADVERTS ? adverts : SDP_ADVERT_ADVERTS;
 }
 
 /* ---- source ---- */
@@ -221,18 +221,18 @@ void sdp_src_fin(struct sdp_src *src)
 }
 
 /* Whatever is out is the source's again, and goes another way. */
-static void src_withdraw(struct sdp_src *src, struct sdp_half_told *told)
+static void src_withdraw(struct sdp_src *src, struct sdp_advert_told *told)
 {
 	src->cancel = false;
 	if (!src->out.n)
 		return;
 	src->ended = true;
 	clear(&src->out);
-	told->news |= SDP_HALF_WITHDRAWN;
+	told->news |= SDP_ADVERT_WITHDRAWN;
 }
 
 static int src_rd_compl(struct sdp_src *src, const struct sdp_wire_msg *msg,
-			struct sdp_half_told *told)
+			struct sdp_advert_told *told)
 {
 	struct sdp_advert *advert = nth(&src->out, 0);
 	u32 bytes = msg->ext.bytes;
@@ -249,7 +249,7 @@ static int src_rd_compl(struct sdp_src *src, const struct sdp_wire_msg *msg,
 	if (advert->left)
 		return 0;
 	pop(&src->out);
-	told->news |= SDP_HALF_DONE;
+	told->news |= SDP_ADVERT_DONE;
 	told->done = 1;
 	if (!src->out.n)
 		src->cancel = false;
@@ -257,7 +257,7 @@ static int src_rd_compl(struct sdp_src *src, const struct sdp_wire_msg *msg,
 }
 
 static void src_send_sm(struct sdp_src *src, const struct sdp_wire_msg *msg,
-			struct sdp_half_told *told)
+			struct sdp_advert_told *told)
 {
 	/* One that does not know of the oldest has ended what is over. */
 	if (src->out.n && !before(msg->mseq_ack, oldest(&src->out)->mseq))
@@ -265,7 +265,7 @@ static void src_send_sm(struct sdp_src *src, const struct sdp_wire_msg *msg,
 }
 
 static int src_sink_avail(struct sdp_src *src, const struct sdp_wire_msg *msg,
-			  struct sdp_half_told *told)
+			  struct sdp_advert_told *told)
 {
 	bool old = src->mode_changed;
 	u32 ns = src->ns - (old ? src->since : 0);
@@ -308,9 +308,9 @@ void sdp_src_acked(struct sdp_src *src, u32 mseq_ack)
 }
 
 int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
-		  struct sdp_half_told *told)
+		  struct sdp_advert_told *told)
 {
-	*told = (struct sdp_half_told) {};
+	*told = (struct sdp_advert_told) {};
 	switch (msg->mid) {
 	case SDP_MID_RDMA_RD_COMPL:
 		return src_rd_compl(src, msg, told);
@@ -358,27 +358,27 @@ static bool snk_reads(const struct sdp_snk *snk)
 }
 
 /* None of ours is out any more, but those that are completed. */
-static void snk_withdraw(struct sdp_snk *snk, struct sdp_half_told *told)
+static void snk_withdraw(struct sdp_snk *snk, struct sdp_advert_told *told)
 {
 	snk->cancel = false;
 	if (!snk->out.n)
 		return;
 	clear(&snk->out);
-	told->news |= SDP_HALF_WITHDRAWN;
+	told->news |= SDP_ADVERT_WITHDRAWN;
 }
 
 static void snk_completed(struct sdp_snk *snk, u32 bytes,
-			  struct sdp_half_told *told)
+			  struct sdp_advert_told *told)
 {
 	pop(&snk->out);
-	told->news |= SDP_HALF_DONE;
+	told->news |= SDP_ADVERT_DONE;
 	told->done = 1;
 	told->bytes = bytes;
 	if (!snk->out.n)
 		snk->cancel = false;
 }
 
-static int snk_payload(struct sdp_snk *snk, struct sdp_half_told *told)
+static int snk_payload(struct sdp_snk *snk, struct sdp_advert_told *told)
 {
 	/* It would stand before bytes that are older (4.1). */
 	if (snk->held.n)
@@ -437,7 +437,7 @@ static void snk_src_cancel(struct sdp_snk *snk, u32 mseq)
 }
 
 static int snk_mode_change(struct sdp_snk *snk, u8 to,
-			   struct sdp_half_told *told)
+			   struct sdp_advert_told *told)
 {
 	switch (snk->mode) {
 	case SDP_MODE_COMBINED:
@@ -467,9 +467,9 @@ void sdp_snk_acked(struct sdp_snk *snk, u32 mseq_ack)
 }
 
 int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
-		  struct sdp_half_told *told)
+		  struct sdp_advert_told *told)
 {
-	*told = (struct sdp_half_told) {};
+	*told = (struct sdp_advert_told) {};
 	switch (msg->mid) {
 	case SDP_MID_DATA:
 		return sdp_wire_payload(msg) ? snk_payload(snk, told) : 0;
@@ -566,7 +566,7 @@ u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
 {
 	const struct sdp_advert *advert = oldest(&snk->held);
 
-	if (!snk->held.n || (advert->moving && advert->moved < SDP_HALF_TELL))
+	if (!snk->held.n || (advert->moving && advert->moved < SDP_ADVERT_TELL))
 		return 0;
 	return advert->moved;
 }

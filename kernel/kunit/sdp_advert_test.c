@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does sdp_half.c do with adverts what the protocol text says (4.2 to 4.6, and
+ * Does sdp_advert.c do with adverts what the protocol text says (4.2 to 4.6, and
  * the NonDiscards scenarios of section 9)?
  *
  * One case for each row of its tables.  What happens when rows meet is tried by
@@ -10,7 +10,7 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 
-#include "../sdp_half.c"
+#include "../sdp_advert.c"
 
 enum { TO_BUFFERED = 0x00, TO_COMBINED = 0x10, TO_PIPELINED = 0x20 };
 
@@ -46,7 +46,7 @@ static struct sdp_wire_msg to_msg(const struct say *say)
 }
 
 static int src_say(struct kunit *test, struct sdp_src *src,
-		   struct sdp_half_told *told, struct say say)
+		   struct sdp_advert_told *told, struct say say)
 {
 	struct sdp_wire_msg msg = to_msg(&say);
 	struct sdp_src was;
@@ -61,7 +61,7 @@ static int src_say(struct kunit *test, struct sdp_src *src,
 }
 
 static int snk_say(struct kunit *test, struct sdp_snk *snk,
-		   struct sdp_half_told *told, struct say say)
+		   struct sdp_advert_told *told, struct say say)
 {
 	struct sdp_wire_msg msg = to_msg(&say);
 	struct sdp_snk was;
@@ -144,7 +144,7 @@ static void sdp_src__modes(struct kunit *test)
 /* The peer's MaxAdverts, as far as we keep track. */
 static void sdp_src__max_adverts(struct kunit *test)
 {
-	static const u16 given[] = { 1, 2, SDP_HALF_ADVERTS, 255, 65535 };
+	static const u16 given[] = { 1, 2, SDP_ADVERT_ADVERTS, 255, 65535 };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(given); i++) {
@@ -156,7 +156,7 @@ static void sdp_src__max_adverts(struct kunit *test)
 		while (sdp_src_may_offer(&src))
 			sdp_src_offered(&src, mseq++, 1, 0);
 		KUNIT_EXPECT_EQ(test, src.out.n, at_most(given[i]));
-		KUNIT_EXPECT_LE(test, src.out.n, SDP_HALF_ADVERTS);
+		KUNIT_EXPECT_LE(test, src.out.n, SDP_ADVERT_ADVERTS);
 	}
 }
 
@@ -167,7 +167,7 @@ static void sdp_snk__modes(struct kunit *test)
 	for (from = 0; from < 3; from++) {
 		for (to = 0; to < 8; to++) {
 			struct sdp_snk snk = a_sink(from);
-			struct sdp_half_told told;
+			struct sdp_advert_told told;
 			bool may = (from == SDP_MODE_COMBINED &&
 				    (to == SDP_MODE_BUFFERED ||
 				     to == SDP_MODE_PIPELINED)) ||
@@ -184,7 +184,7 @@ static void sdp_snk__modes(struct kunit *test)
 static void sdp_snk__modes_and_adverts(struct kunit *test)
 {
 	struct sdp_snk snk = a_sink(SDP_MODE_COMBINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SNK(-EPROTO, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000);
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000, .payload = 64);
@@ -224,7 +224,7 @@ static void sdp_snk__modes_and_adverts(struct kunit *test)
 static void sdp_src__out_of_buffered(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_BUFFERED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SRC(-EPROTO, SDP_MID_MODE_CHANGE, .ext = 0x80);
 	SRC(-EPROTO, SDP_MID_MODE_CHANGE, .ext = 0xa0);
@@ -238,7 +238,7 @@ static void sdp_src__out_of_buffered(struct kunit *test)
 static void sdp_src__rd_compl(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SRC(-EPROTO, SDP_MID_RDMA_RD_COMPL, .ack = 9, .ext = 1);
 	sdp_src_offered(&src, 5, 1000, 0);
@@ -251,10 +251,10 @@ static void sdp_src__rd_compl(struct kunit *test)
 	TOLD(0, 0, 400);
 	SRC(-EPROTO, SDP_MID_RDMA_RD_COMPL, .ack = 6, .ext = 601);
 	SRC(0, SDP_MID_RDMA_RD_COMPL, .ack = 6, .ext = 600);
-	TOLD(SDP_HALF_DONE, 1, 600);
+	TOLD(SDP_ADVERT_DONE, 1, 600);
 	NO(sdp_src_may_copy(&src));
 	SRC(0, SDP_MID_RDMA_RD_COMPL, .ack = 6, .ext = 500);
-	TOLD(SDP_HALF_DONE, 1, 500);
+	TOLD(SDP_ADVERT_DONE, 1, 500);
 	YES(sdp_src_may_copy(&src));
 	SRC(-EPROTO, SDP_MID_RDMA_RD_COMPL, .ack = 6, .ext = 1);
 }
@@ -262,7 +262,7 @@ static void sdp_src__rd_compl(struct kunit *test)
 static void sdp_src__send_sm(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SRC(0, SDP_MID_SEND_SM, .ack = 9);
 	TOLD(0, 0, 0);
@@ -274,7 +274,7 @@ static void sdp_src__send_sm(struct kunit *test)
 	SRC(0, SDP_MID_RDMA_RD_COMPL, .ack = 5, .ext = 400);
 	/* All of them, also the one that crossed it. */
 	SRC(0, SDP_MID_SEND_SM, .ack = 5);
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 	YES(sdp_src_may_copy(&src));
 	KUNIT_EXPECT_EQ(test, src.mode, SDP_MODE_PIPELINED);
 	/* Late, and no error. */
@@ -286,13 +286,13 @@ static void sdp_src__send_sm(struct kunit *test)
 	SRC(0, SDP_MID_SEND_SM, .ack = 0xfffffffd);
 	TOLD(0, 0, 0);
 	SRC(0, SDP_MID_SEND_SM, .ack = 3);
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 }
 
 static void sdp_snk__reads(struct kunit *test)
 {
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000);
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 2, .ext = 500);
@@ -326,25 +326,25 @@ static void sdp_snk__reads(struct kunit *test)
 static void sdp_snk__tells(struct kunit *test)
 {
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
-	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 2 * SDP_HALF_TELL);
-	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 2 * SDP_HALF_TELL);
+	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 2 * SDP_ADVERT_TELL);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 2 * SDP_ADVERT_TELL);
 	YES(sdp_snk_is_behind(&snk));
-	sdp_snk_reads(&snk, SDP_HALF_TELL - 1);
+	sdp_snk_reads(&snk, SDP_ADVERT_TELL - 1);
 	sdp_snk_reads(&snk, 1);
 	sdp_snk_reads(&snk, 1);
-	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_HALF_TELL - 1);
-	sdp_snk_read(&snk, SDP_HALF_TELL - 1);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_ADVERT_TELL - 1);
+	sdp_snk_read(&snk, SDP_ADVERT_TELL - 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
 	sdp_snk_read(&snk, 1);
-	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), SDP_HALF_TELL);
+	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), SDP_ADVERT_TELL);
 	YES(!sdp_snk_ends(&snk));
 	sdp_snk_told_read(&snk);
 	sdp_snk_read(&snk, 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1);
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 2, .ext = 1000);
-	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_HALF_TELL + 999);
+	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_ADVERT_TELL + 999);
 	sdp_snk_refuse(&snk);
 	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 0);
 	/* Refused, but not yet sent by copy. */
@@ -355,7 +355,7 @@ static void sdp_snk__tells(struct kunit *test)
 static void sdp_snk__behind(struct kunit *test)
 {
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	NO(sdp_snk_is_behind(&snk));
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000);
@@ -370,7 +370,7 @@ static void sdp_snk__behind(struct kunit *test)
 static void sdp_snk__refuses(struct kunit *test)
 {
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	sdp_snk_refuse(&snk);
 	NO(sdp_snk_may_refuse(&snk));
@@ -411,11 +411,11 @@ static void sdp_snk__refuses(struct kunit *test)
 #define SINK_AVAIL(n, nd) SDP_MID_SINK_AVAIL, .ack = 1, .ext = (n), .nond = (nd)
 #define SENDS(n) SDP_MID_DATA, .mseq = (n), .payload = 1
 
-static void sdp_half__non_discards(struct kunit *test)
+static void sdp_advert__non_discards(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	/* Nothing crosses. */
 	sdp_snk_offered(&snk, 1000);
@@ -426,7 +426,7 @@ static void sdp_half__non_discards(struct kunit *test)
 	/* Copied all the same: both drop it. */
 	sdp_src_copied(&src);
 	SNK(0, SENDS(2));
-	TOLD(SDP_HALF_DONE, 1, 0);
+	TOLD(SDP_ADVERT_DONE, 1, 0);
 	KUNIT_EXPECT_EQ(test, src.held.n, 0);
 	KUNIT_EXPECT_EQ(test, src.ns, 0);
 	KUNIT_EXPECT_EQ(test, snk.nr, 0);
@@ -435,7 +435,7 @@ static void sdp_half__non_discards(struct kunit *test)
 	sdp_snk_offered(&snk, 1000);
 	sdp_src_copied(&src);
 	SNK(0, SENDS(3));
-	TOLD(SDP_HALF_DONE, 1, 0);
+	TOLD(SDP_ADVERT_DONE, 1, 0);
 	SRC(0, SINK_AVAIL(1000, 0));
 	KUNIT_EXPECT_EQ(test, src.held.n, 0);
 	KUNIT_EXPECT_EQ(test, src.ns, 0);
@@ -472,7 +472,7 @@ static void sdp_half__non_discards(struct kunit *test)
 	SNK(0, SENDS(8));
 	sdp_snk_offered(&snk, 2000);
 	SNK(0, SENDS(9));
-	TOLD(SDP_HALF_DONE, 1, 0);
+	TOLD(SDP_ADVERT_DONE, 1, 0);
 	SRC(0, SINK_AVAIL(1000, 1));
 	SRC(0, SINK_AVAIL(2000, 1));
 	KUNIT_EXPECT_EQ(test, src.held.n, 0);
@@ -492,7 +492,7 @@ static void sdp_half__non_discards(struct kunit *test)
 static void sdp_src__sink_avail(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_COMBINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SRC(-EPROTO, SINK_AVAIL(1000, 0));
 	src = a_source(SDP_MODE_PIPELINED);
@@ -501,7 +501,7 @@ static void sdp_src__sink_avail(struct kunit *test)
 	sdp_src_offered(&src, 2, 1000, 0);
 	sdp_src_cancelled(&src);
 	SRC(0, SINK_AVAIL(1000, 0));
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 	NO(src.cancel);
 	NO(sdp_src_may_offer(&src));
 	SRC(0, SINK_AVAIL(2000, 0));
@@ -522,11 +522,11 @@ static void sdp_src__sink_avail(struct kunit *test)
 	YES(!sdp_src_may_write(&src));
 }
 
-static void sdp_half__writes(struct kunit *test)
+static void sdp_advert__writes(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	NO(sdp_snk_may_offer(&snk, true));
 	YES(sdp_snk_may_offer(&snk, false));
@@ -544,22 +544,22 @@ static void sdp_half__writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, src.wrote, 1000);
 	sdp_src_told_written(&src);
 	SNK(0, SDP_MID_RDMA_WR_COMPL, .mseq = 2, .ext = 1000);
-	TOLD(SDP_HALF_DONE, 1, 1000);
+	TOLD(SDP_ADVERT_DONE, 1, 1000);
 	KUNIT_EXPECT_EQ(test, sdp_src_may_write(&src)->left, 2000);
 	SNK(-EPROTO, SDP_MID_RDMA_WR_COMPL, .mseq = 3, .ext = 2001);
 	/* Not full: completed all the same. */
 	SNK(0, SDP_MID_RDMA_WR_COMPL, .mseq = 3, .ext = 1);
-	TOLD(SDP_HALF_DONE, 1, 1);
+	TOLD(SDP_ADVERT_DONE, 1, 1);
 	SNK(-EPROTO, SDP_MID_RDMA_WR_COMPL, .mseq = 4, .ext = 1);
 }
 
 /* ---- 4.5 ---- */
 
-static void sdp_half__crossings(struct kunit *test)
+static void sdp_advert__crossings(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	/* A SrcAvail meets a SinkAvail: that one counts, at both. */
 	sdp_snk_offered(&snk, 1000);
@@ -567,18 +567,18 @@ static void sdp_half__crossings(struct kunit *test)
 	YES(!sdp_snk_may_read(&snk));
 	sdp_src_offered(&src, 2, 500, 0);
 	SRC(0, SINK_AVAIL(1000, 0));
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 }
 
 /*
  * A SinkAvail meets a ModeChange: it is its sink's again.  Payload that went before
  * the change has killed it, what went behind has not.
  */
-static void sdp_half__crosses_mode_change(struct kunit *test)
+static void sdp_advert__crosses_mode_change(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	sdp_src_copied(&src);
 	sdp_src_changed(&src, SDP_MODE_COMBINED, 3);
@@ -589,9 +589,9 @@ static void sdp_half__crosses_mode_change(struct kunit *test)
 	sdp_snk_offered(&snk, 1000);
 	sdp_snk_offered(&snk, 2000);
 	SNK(0, SENDS(2));
-	TOLD(SDP_HALF_DONE, 1, 0);
+	TOLD(SDP_ADVERT_DONE, 1, 0);
 	SNK(0, SDP_MID_MODE_CHANGE, .mseq = 3, .ext = TO_COMBINED);
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 	SNK(0, SDP_MID_MODE_CHANGE, .mseq = 4, .ext = TO_PIPELINED);
 	SNK(0, SENDS(5));
 	SRC(0, SINK_AVAIL(1000, 0));
@@ -608,7 +608,7 @@ static void sdp_half__crosses_mode_change(struct kunit *test)
 static void sdp_src__owes_written(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	KUNIT_EXPECT_EQ(test, sdp_src_owes_written(&src, 100, false), 0);
 	SRC(0, SINK_AVAIL(1000, 0));
@@ -631,7 +631,7 @@ static void sdp_src__owes_written(struct kunit *test)
 static void sdp_snk__src_avail_cancel(struct kunit *test)
 {
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	/* Nothing outstanding. */
 	SNK(0, SDP_MID_SRC_AVAIL_CANCEL, .mseq = 1);
@@ -685,7 +685,7 @@ static void sdp_snk__src_avail_cancel(struct kunit *test)
 static void sdp_src__src_avail_cancel(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	NO(sdp_src_may_cancel(&src));
 	sdp_src_offered(&src, 2, 1000, 0);
@@ -697,21 +697,21 @@ static void sdp_src__src_avail_cancel(struct kunit *test)
 	NO(sdp_src_may_change(&src, SDP_MODE_COMBINED));
 	/* Resolved by SendSm, which may be older than the cancel. */
 	SRC(0, SDP_MID_SEND_SM, .ack = 2);
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 	YES(sdp_src_may_offer(&src));
 	/* Or by completion. */
 	sdp_src_offered(&src, 4, 1000, 0);
 	sdp_src_cancelled(&src);
 	SRC(0, SDP_MID_RDMA_RD_COMPL, .ack = 4, .ext = 1000);
-	TOLD(SDP_HALF_DONE, 1, 1000);
+	TOLD(SDP_ADVERT_DONE, 1, 1000);
 	YES(sdp_src_may_copy(&src));
 }
 
-static void sdp_half__sink_avail_cancel(struct kunit *test)
+static void sdp_advert__sink_avail_cancel(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	/* Nothing held. */
 	SRC(0, SDP_MID_SINK_AVAIL_CANCEL, .ack = 1);
@@ -734,7 +734,7 @@ static void sdp_half__sink_avail_cancel(struct kunit *test)
 	NO(sdp_src_may_offer(&src));
 	YES(!sdp_src_may_write(&src));
 	SNK(0, SDP_MID_SINK_CANCEL_ACK, .mseq = 2);
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 	SNK(-EPROTO, SDP_MID_SINK_CANCEL_ACK, .mseq = 3);
 }
 
@@ -742,7 +742,7 @@ static void sdp_half__sink_avail_cancel(struct kunit *test)
 static void sdp_src__cancel_of_written(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SRC(0, SINK_AVAIL(1000, 0));
 	SRC(0, SINK_AVAIL(2000, 0));
@@ -767,7 +767,7 @@ static void sdp_src__cancel_of_written(struct kunit *test)
 static void sdp_src__cancel_of_one(struct kunit *test)
 {
 	struct sdp_src src = a_source(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	SRC(0, SINK_AVAIL(1000, 0));
 	sdp_src_wrote(&src, 10);
@@ -781,7 +781,7 @@ static void sdp_src__cancel_of_one(struct kunit *test)
 static void sdp_snk__cancel_resolved(struct kunit *test)
 {
 	struct sdp_snk snk = a_sink(SDP_MODE_PIPELINED);
-	struct sdp_half_told told;
+	struct sdp_advert_told told;
 
 	sdp_snk_offered(&snk, 1000);
 	sdp_snk_offered(&snk, 1000);
@@ -794,19 +794,19 @@ static void sdp_snk__cancel_resolved(struct kunit *test)
 	sdp_snk_offered(&snk, 1000);
 	sdp_snk_cancelled(&snk);
 	SNK(0, SDP_MID_DISCONN, .mseq = 4);
-	TOLD(SDP_HALF_WITHDRAWN, 0, 0);
+	TOLD(SDP_ADVERT_WITHDRAWN, 0, 0);
 	NO(snk.cancel);
 }
 
 /* Every other MID is none of a half's, or not of this side of it. */
-static void sdp_half__other_mids(struct kunit *test)
+static void sdp_advert__other_mids(struct kunit *test)
 {
 	unsigned int mid;
 
 	for (mid = 0; mid < 256; mid++) {
 		struct sdp_src src = a_source(SDP_MODE_COMBINED);
 		struct sdp_snk snk = a_sink(SDP_MODE_COMBINED);
-		struct sdp_half_told told;
+		struct sdp_advert_told told;
 
 		if (mid != SDP_MID_SEND_SM && mid != SDP_MID_SINK_AVAIL_CANCEL)
 			SRC(-EPROTO, mid, .ext = 0x20);
@@ -817,7 +817,7 @@ static void sdp_half__other_mids(struct kunit *test)
 	}
 }
 
-static struct kunit_case sdp_half_cases[] = {
+static struct kunit_case sdp_advert_cases[] = {
 	KUNIT_CASE(sdp_src__modes),
 	KUNIT_CASE(sdp_src__max_adverts),
 	KUNIT_CASE(sdp_snk__modes),
@@ -829,25 +829,25 @@ static struct kunit_case sdp_half_cases[] = {
 	KUNIT_CASE(sdp_snk__tells),
 	KUNIT_CASE(sdp_snk__behind),
 	KUNIT_CASE(sdp_snk__refuses),
-	KUNIT_CASE(sdp_half__non_discards),
+	KUNIT_CASE(sdp_advert__non_discards),
 	KUNIT_CASE(sdp_src__sink_avail),
-	KUNIT_CASE(sdp_half__writes),
-	KUNIT_CASE(sdp_half__crossings),
-	KUNIT_CASE(sdp_half__crosses_mode_change),
+	KUNIT_CASE(sdp_advert__writes),
+	KUNIT_CASE(sdp_advert__crossings),
+	KUNIT_CASE(sdp_advert__crosses_mode_change),
 	KUNIT_CASE(sdp_src__owes_written),
 	KUNIT_CASE(sdp_snk__src_avail_cancel),
 	KUNIT_CASE(sdp_src__src_avail_cancel),
-	KUNIT_CASE(sdp_half__sink_avail_cancel),
+	KUNIT_CASE(sdp_advert__sink_avail_cancel),
 	KUNIT_CASE(sdp_src__cancel_of_written),
 	KUNIT_CASE(sdp_src__cancel_of_one),
 	KUNIT_CASE(sdp_snk__cancel_resolved),
-	KUNIT_CASE(sdp_half__other_mids),
+	KUNIT_CASE(sdp_advert__other_mids),
 	{}
 };
 
-static struct kunit_suite sdp_half_suite = {
-	.name = "sdp_half",
-	.test_cases = sdp_half_cases,
+static struct kunit_suite sdp_advert_suite = {
+	.name = "sdp_advert",
+	.test_cases = sdp_advert_cases,
 };
 
-kunit_test_suite(sdp_half_suite);
+kunit_test_suite(sdp_advert_suite);
