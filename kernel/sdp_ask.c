@@ -26,14 +26,14 @@ bool sdp_ask_begin(struct sdp_conn *conn)
 	bool mine;
 
 	if (!READ_ONCE(conn->sn->zcopy_write) ||
-	    READ_ONCE(conn->tx.mode.snk.mode) != SDP_MODE_PIPELINED)
+	    READ_ONCE(conn->mode.snk.mode) != SDP_MODE_PIPELINED)
 		return false;
-	spin_lock_bh(&conn->tx.lock);
-	mine = !conn->tx.dead && !conn->tx.err && !conn->tx.taking &&
-	       sdp_mode_may_ask(&conn->tx.mode, sdp_conn_unread(conn));
+	spin_lock_bh(&conn->lock);
+	mine = !conn->dead && !conn->err && !conn->tx.taking &&
+	       sdp_mode_may_ask(&conn->mode, sdp_conn_unread(conn));
 	if (mine)
 		conn->tx.taking = true;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return mine;
 }
 
@@ -43,15 +43,15 @@ static int sdp_ask_queue(struct sdp_conn *conn, struct sdp_loan *loan)
 
 	if (err)
 		return err;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	/* Nothing is listed behind sdp_tx_drop(). */
-	if (conn->tx.dead) {
+	if (conn->dead) {
 		err = -ENODEV;
 	} else {
 		conn->tx.ctl |= SDP_CTL_SINK_AVAIL;
 		list_add_tail(&loan->node, &conn->tx.asks);
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return err;
 }
 
@@ -82,27 +82,27 @@ void sdp_ask_cancel(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	list_for_each_entry(loan, &conn->tx.asks, node)
 		if (loan->state == SDP_LOAN_QUEUED)
 			loan->state = SDP_LOAN_FREE;
-	if (sdp_snk_may_cancel(&conn->tx.mode.snk))
+	if (sdp_snk_may_cancel(&conn->mode.snk))
 		conn->tx.ctl |= SDP_CTL_SINK_CANCEL;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_ask_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 {
 	struct sdp_loan *loan;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
 	if (!loan || loan->state != SDP_LOAN_OUT)
 		return;
 	loan->moved = told->bytes;
 	sdp_loan_comes_back(conn, loan);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
-	sdp_mode_asked(&conn->tx.mode, told->bytes);
+	sdp_mode_asked(&conn->mode, told->bytes);
 	conn->tx.filled_bytes += told->bytes;
 	spin_lock(&conn->rx.lock);
 	conn->rx.bytes += told->bytes;

@@ -68,7 +68,7 @@ void sdp_ask_cancel(struct sdp_conn *conn);
 
 /**
  * sdp_ask_told() - the peer has told what became of our SinkAvails
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @told: what
  *
  * Context: process or softirq.

@@ -183,7 +183,7 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 	return true;
 }
 
-/* Pages kept for the next messages; with tx.lock held, or by the last user. */
+/* Pages kept for the next messages; with conn->lock held, or by the last user. */
 static struct page *sdp_msg_take_spare(struct sdp_conn *conn)
 {
 	struct page *page = conn->tx.spare[--conn->tx.nspare];
@@ -202,7 +202,7 @@ static void sdp_msg_keep_spare(struct sdp_conn *conn, struct page *page)
 
 void sdp_msg_fit(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	while (conn->tx.nspare &&
 	       conn->tx.outstanding + conn->tx.nspare *
 	       page_size(conn->tx.spare[0]) > READ_ONCE(conn->tx.limit))
@@ -219,10 +219,10 @@ static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
 	    (frag->page && (frag->offset + bytes <= frag->size ||
 			    page_ref_count(frag->page) == 1)))
 		return;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	if (conn->tx.nspare)
 		page = sdp_msg_take_spare(conn);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (!page)
 		return;
 	if (frag->page)
@@ -372,7 +372,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct page *page = msg->page;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	/* The only reference is ours: neither the fragment's nor a message's. */
 	if (page && conn->tx.nspare < SDP_TX_SPARE && PageCompound(page) &&
 	    !page_is_pfmemalloc(page) && page_ref_count(page) == 1 &&
@@ -383,7 +383,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 
 void sdp_msg_idle(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	while (conn->tx.nspare)
 		put_page(sdp_msg_take_spare(conn));
 }

@@ -101,12 +101,12 @@ enum sdp_loan_state {
  */
 struct sdp_loan {
 	struct list_head node;	/* tx.loans, tx.takes or tx.asks */
-	u8 state;		/* enum sdp_loan_state; tx.lock */
+	u8 state;		/* enum sdp_loan_state; conn->lock */
 	bool lease;
-	bool rest;		/* refused, and to be copied; tx.lock */
+	bool rest;		/* refused, and to be copied; conn->lock */
 	bool copied;		/* and so it was */
-	u8 why;			/* the counter of the reason; 0: none yet; tx.lock */
-	bool ended;		/* the peer has had its key forgotten; tx.lock */
+	u8 why;			/* the counter of the reason; 0: none yet; conn->lock */
+	bool ended;		/* the peer has had its key forgotten; conn->lock */
 	struct sk_buff *note;	/* tells who lent it; NULL: nobody wants to know */
 	struct sk_buff_head notes; /* and who sent behind it, and copied */
 	u32 moved;		/* bytes that are where they are to go */
@@ -255,7 +255,7 @@ void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes);
 
 /**
  * sdp_msg_free() - give a message or request back
- * @conn: the connection; tx.lock held unless it is Data
+ * @conn: the connection; conn->lock held unless it is Data
  * @msg: on no list
  *
  * What it lends, if anything, was not told to anybody, or no device knows it any
@@ -267,7 +267,7 @@ void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
  * sdp_msg_sent() - give a message back that the device has done with
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @msg: on no list
  *
  * Keeps its page for the next message if nothing else lies in it: a new one
@@ -279,7 +279,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
  * sdp_msg_fit() - let spare pages go that SO_SNDBUF has no room for
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
  */
@@ -287,7 +287,7 @@ void sdp_msg_fit(struct sdp_conn *conn);
 
 /**
  * sdp_msg_idle() - nothing is under way: let the spare pages go
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
  */

@@ -9,7 +9,7 @@
  * Teardown, in the order in which it happens:
  *  1. an event leads to a state that asks for SDP_DO_FREE (the DREQ exchange
  *     is over, the attempt was refused, or the device went);
- *  2. the transport, when it has rx.poll, clears SDP_CONN_OPEN and marks tx.dead:
+ *  2. the transport, when it has rx.poll, clears SDP_CONN_OPEN and marks conn->dead:
  *     no completion is taken and nothing is posted after; it destroys the queue
  *     pair;
  *  3. it unmaps all buffers (those that wait for a reader stay readable) and
@@ -46,8 +46,8 @@ static unsigned int sdp_conn_delivers(const struct sdp_conn *conn)
 	unsigned long due = conn->tx.progress +
 			    msecs_to_jiffies(READ_ONCE(conn->sn->fin_timeout));
 
-	lockdep_assert_held(&conn->tx.lock);
-	if (conn->tx.dead || conn->tx.state == SDP_TIME_WAIT_1 ||
+	lockdep_assert_held(&conn->lock);
+	if (conn->dead || conn->state == SDP_TIME_WAIT_1 ||
 	    (!conn->tx.outstanding && !conn->tx.lent) ||
 	    time_after_eq(jiffies, due))
 		return 0;
@@ -61,11 +61,11 @@ static void sdp_conn_timer(struct work_struct *work)
 	unsigned int again;
 	bool abort_late;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	abort_late = conn->tx.ctl & SDP_CTL_ABORT;
 	conn->tx.ctl &= ~SDP_CTL_ABORT;
 	again = sdp_conn_delivers(conn);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (abort_late)
 		conn->xp->act(conn, SDP_DO_DREQ);
 	else if (again)
@@ -82,7 +82,7 @@ static void sdp_conn_cancel(struct sdp_conn *conn, struct delayed_work *work)
 		sdp_conn_put(conn);
 }
 
-/* Also with tx.lock held: the reference it drops is never the last. */
+/* Also with conn->lock held: the reference it drops is never the last. */
 static void sdp_conn_delay(struct sdp_conn *conn, struct delayed_work *work,
 			   unsigned long delay)
 {
@@ -109,7 +109,7 @@ void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 {
 	sdp_conn_delay(conn, &conn->timer, msecs_to_jiffies(ms));
 	/* Torn down meanwhile: nobody else would stop it. */
-	if (READ_ONCE(conn->tx.dead))
+	if (READ_ONCE(conn->dead))
 		sdp_conn_stop_timer(conn);
 }
 
@@ -149,7 +149,7 @@ void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay)
 {
 	sdp_conn_delay_at_most(conn, &conn->fetch, delay);
 	/* Torn down meanwhile: nobody else would stop it. */
-	if (READ_ONCE(conn->tx.dead))
+	if (READ_ONCE(conn->dead))
 		sdp_conn_fetch_never(conn);
 }
 
@@ -204,9 +204,9 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_DELAYED_WORK(&conn->check, sdp_conn_check);
 	INIT_DELAYED_WORK(&conn->fetch, sdp_conn_fetch);
 	spin_lock_init(&conn->up.lock);
-	spin_lock_init(&conn->tx.lock);
+	spin_lock_init(&conn->lock);
 	conn->zcopy = -1;
-	conn->tx.state = SDP_CLOSED;
+	conn->state = SDP_CLOSED;
 	conn->tx.limit = READ_ONCE(sn->sndbuf_bytes);
 	conn->tx.limit_least = conn->tx.limit;
 	conn->tx.limit_most = conn->tx.limit;
@@ -226,7 +226,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 		conn->tx.ctl_msg[i].slots = 1;
 		list_add_tail(&conn->tx.ctl_msg[i].node, &conn->tx.ctl_free);
 	}
-	sdp_mode_init(&conn->tx.mode, 1, 1);
+	sdp_mode_init(&conn->mode, 1, 1);
 	mutex_init(&conn->rx.poll);
 	INIT_LIST_HEAD(&conn->rx.idle);
 	spin_lock_init(&conn->rx.lock);
@@ -330,13 +330,13 @@ bool sdp_conn_tell_abort(struct sdp_conn *conn)
 {
 	bool tell;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	/* Who has both DisConns, or has aborted himself, need not be told. */
 	tell = !conn->tx.abort_posted && !conn->tx.abort_heard &&
 	       !(conn->tx.fin_posted && test_bit(SDP_CONN_EOF, &conn->flags));
 	if (tell)
 		conn->tx.ctl |= SDP_CTL_ABORT;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (tell)
 		sdp_conn_await_abort(conn);
 	return tell;
@@ -354,7 +354,7 @@ static bool sdp_conn_is_cut_off(const struct sdp_conn *conn,
 /* Established: nothing was sent before, or heard, but what the CM exchanged. */
 static void sdp_conn_begins(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	sdp_rtt_sample(&conn->tx.rtt, ktime_get_ns());
 	conn->tx.progress = jiffies;
 	conn->tx.sent_at = jiffies;
@@ -366,11 +366,11 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 	enum sdp_state from, to;
 	unsigned int actions;
 
-	spin_lock_bh(&conn->tx.lock);
-	from = conn->tx.state;
+	spin_lock_bh(&conn->lock);
+	from = conn->state;
 	to = from;
 	actions = sdp_state_next(&to, event);
-	WRITE_ONCE(conn->tx.state, to);
+	WRITE_ONCE(conn->state, to);
 	if (event == SDP_EV_CONNECT || event == SDP_EV_ACCEPT)
 		conn->tx.rtt.sent_ns = ktime_get_ns();
 	else if (to == SDP_ESTABLISHED && from != to)
@@ -385,14 +385,14 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 		actions |= SDP_DO_RESET;
 	if (actions & SDP_DO_ABORTCONN) {
 		/* Only what has a DisConn before it may be an AbortConn (6.3). */
-		if (conn->tx.fin_posted && !conn->tx.dead)
+		if (conn->tx.fin_posted && !conn->dead)
 			conn->tx.ctl |= SDP_CTL_ABORT;
 		else
 			actions &= ~SDP_DO_ABORTCONN;
 	}
-	if (actions & SDP_DO_RESET && !conn->tx.err)
-		conn->tx.err = from == SDP_CLOSE_WAIT ? EPIPE : ECONNRESET;
-	spin_unlock_bh(&conn->tx.lock);
+	if (actions & SDP_DO_RESET && !conn->err)
+		conn->err = from == SDP_CLOSE_WAIT ? EPIPE : ECONNRESET;
+	spin_unlock_bh(&conn->lock);
 	if (from != to || actions)
 		trace_sdp_state(conn->id, sdp_state_name(from),
 				sdp_state_name(to), event, actions);
@@ -420,10 +420,10 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 		   const char *why)
 {
-	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.err)
-		conn->tx.err = err;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
+	if (!conn->err)
+		conn->err = err;
+	spin_unlock_bh(&conn->lock);
 	trace_sdp_fail(conn->id, err, why);
 	/* Nothing to end if it is over already. */
 	if (sdp_conn_event(conn, event) && event == SDP_EV_ABORT)
@@ -433,12 +433,12 @@ void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 
 void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason)
 {
-	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.err) {
-		conn->tx.err = err;
+	spin_lock_bh(&conn->lock);
+	if (!conn->err) {
+		conn->err = err;
 		conn->reason = reason;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	sdp_conn_event(conn, SDP_EV_REFUSED);
 	SDP_CONN_UP(conn, error);
 }

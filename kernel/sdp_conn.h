@@ -15,10 +15,10 @@
  *
  * Locking strategy.  Order: the socket lock, then conn->rx.poll (a mutex that
  * workers only ever try: who has it may be a caller who gets no memory, or no
- * processor), then conn->tx.lock, then conn->rx.lock; conn->up.lock stands alone.
- *   - conn->tx.lock: state, first error, flow control, modes, the send queue.
+ * processor), then conn->lock, then conn->rx.lock; conn->up.lock stands alone.
+ *   - conn->lock: state, first error, flow control, modes, the send queue.
  *     One lock, because a header is one snapshot of all of them.  Posting to
- *     the transport happens under it, in both directions: so tx.queues, set
+ *     the transport happens under it, in both directions: so conn->queues, set
  *     and cleared under it, begins and ends all posting, and messages leave in
  *     the order of their sequence numbers.
  *   - conn->rx.lock: what arrived and waits for a reader.
@@ -68,7 +68,7 @@ struct sdp_conn_ops {
 	void (*state_change)(struct sdp_conn *conn, void *upper);
 	/* Urgent data was announced, or has come; see sdp_urg.h. */
 	void (*urgent)(struct sdp_conn *conn, void *upper);
-	/* The connection failed; conn->tx.err is set (a positive errno). */
+	/* The connection failed; conn->err is set (a positive errno). */
 	void (*error)(struct sdp_conn *conn, void *upper);
 };
 
@@ -285,7 +285,7 @@ struct sdp_conn {
 		bool reset;		/* AbortConn came */
 		bool lost;		/* a completion failed */
 		bool told;		/* of one of these three */
-		bool over;		/* the error was told; also under tx.lock */
+		bool over;		/* the error was told; also under conn->lock */
 		int fail;		/* protocol error, negative errno */
 		u32 asked;		/* bytes of a buffer that the peer wants */
 		u32 asked_at;		/* where the reader was then, as read counts */
@@ -294,14 +294,14 @@ struct sdp_conn {
 		u16 old;		/* posted buffers that are not of rcv_size */
 		u16 flush;		/* posted when the ring began to shrink */
 		u32 shrink;		/* bytes of a buffer, promised to the peer; */
-		bool shrink_told;	/* by this message; under tx.lock */
+		bool shrink_told;	/* by this message; under conn->lock */
 		u32 shrink_mseq;
 		struct list_head idle;	/* to be posted again */
 		u64 msgs;
 		u64 data_msgs;		/* of these, with payload or an offer */
 		unsigned long data_at;	/* jiffies of the last of them */
 		/* Jiffies of the last message; keepalive writes it as well,
-		 * under tx.lock, where an older one is as good.
+		 * under conn->lock, where an older one is as good.
 		 */
 		unsigned long heard;
 		/* Under lock: */
@@ -311,7 +311,7 @@ struct sdp_conn {
 		u64 bytes;		/* of the stream that have come */
 		u32 inq;		/* payload bytes not yet read */
 		bool coming;		/* some were heard and are not in it yet;
-					 * set under tx.lock
+					 * set under conn->lock
 					 */
 		u32 read;		/* and read, modulo 2^32 */
 		struct {
@@ -336,8 +336,8 @@ struct sdp_conn {
 		bool flushed;		/* a buffer that was to go was used; of who polls */
 		bool full;		/* no room for more buffers, or no memory, */
 		bool full_news;		/* and who waits has not been told */
-		bool low;		/* the peer has used most; set under tx.lock */
-		u8 lows;		/* how often in a row, under tx.lock */
+		bool low;		/* the peer has used most; set under conn->lock */
+		u8 lows;		/* how often in a row, under conn->lock */
 		unsigned long low_at;	/* jiffies of the last */
 		/* Under the socket lock: */
 		struct list_head ready;	/* taken from queue by the reader */
@@ -481,7 +481,7 @@ static inline u32 sdp_conn_zcopy(const struct sdp_conn *conn)
 
 /**
  * sdp_conn_unread() - does anything of the stream wait for the reader?
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
  * Return: true if it does, is being fetched for him, or was heard just now.
@@ -549,11 +549,11 @@ void sdp_conn_leave(struct sdp_conn *conn);
  * @conn: the connection
  *
  * Context: any.
- * Return: the state; without tx.lock it may be history.
+ * Return: the state; without conn->lock it may be history.
  */
 static inline enum sdp_state sdp_conn_state(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->tx.state);
+	return READ_ONCE(conn->state);
 }
 
 /**
@@ -578,7 +578,7 @@ void sdp_conn_stop_timer(struct sdp_conn *conn);
  * @conn: the connection
  * @delay: jiffies; a time set before stays
  *
- * Context: process or softirq, also with tx.lock held.
+ * Context: process or softirq, also with conn->lock held.
  */
 void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay);
 
@@ -612,7 +612,7 @@ void sdp_conn_fetch_never(struct sdp_conn *conn);
  * @conn: the connection
  * @delay: jiffies; replaces a time set before
  *
- * Context: process or softirq, also with tx.lock held.
+ * Context: process or softirq, also with conn->lock held.
  */
 void sdp_conn_check_later(struct sdp_conn *conn, unsigned long delay);
 

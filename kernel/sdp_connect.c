@@ -190,8 +190,8 @@ void sdp_connect_decide(struct work_struct *work)
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 		sdp_connect_catch_up(sk, conn);
 		sdp_sk_conn_failed(conn, ssk);
-	} else if (READ_ONCE(conn->tx.err)) {
-		sdp_connect_failed(sk, sock, ssk, READ_ONCE(conn->tx.err),
+	} else if (READ_ONCE(conn->err)) {
+		sdp_connect_failed(sk, sock, ssk, READ_ONCE(conn->err),
 				   conn->reason);
 	}
 out:
@@ -672,7 +672,7 @@ static bool sdp_connect_needs_reset(const struct sdp_sk *ssk)
 	case SDP_FIN_WAIT_1:
 	case SDP_FIN_WAIT_2:
 	case SDP_CLOSE_WAIT:
-		return !READ_ONCE(ssk->conn->tx.err);
+		return !READ_ONCE(ssk->conn->err);
 	default:
 		return ssk->mode == SDP_SK_CONNECTING;
 	}

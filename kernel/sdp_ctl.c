@@ -31,7 +31,7 @@ static const struct {
 /* Length of the RdmaWrCompl that is due, in bytes; 0: none. */
 static u32 sdp_ctl_owes_written(const struct sdp_conn *conn)
 {
-	return sdp_src_owes_written(&conn->tx.mode.src,
+	return sdp_src_owes_written(&conn->mode.src,
 				    sdp_loan_write_least(conn),
 				    conn->tx.filling);
 }
@@ -44,8 +44,8 @@ static struct sdp_loan *sdp_ctl_asks(struct sdp_conn *conn)
 	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
 	if (!loan || loan->state != SDP_LOAN_QUEUED)
 		return NULL;
-	if (!conn->tx.err &&
-	    sdp_mode_can_ask(&conn->tx.mode, sdp_conn_unread(conn)))
+	if (!conn->err &&
+	    sdp_mode_can_ask(&conn->mode, sdp_conn_unread(conn)))
 		return loan;
 	loan->state = SDP_LOAN_FREE;
 	conn->tx.done |= SDP_TX_DONE_LOAN;
@@ -55,7 +55,7 @@ static struct sdp_loan *sdp_ctl_asks(struct sdp_conn *conn)
 /* What is due of the control messages wanted: some have become needless. */
 static u16 sdp_ctl_due(struct sdp_conn *conn)
 {
-	const struct sdp_mode *mode = &conn->tx.mode;
+	const struct sdp_mode *mode = &conn->mode;
 	u16 due = conn->tx.ctl;
 
 	/* One for all that was read at a time. */
@@ -96,28 +96,28 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 		conn->tx.abort_posted = true;
 		break;
 	case SDP_CTL_RD_COMPL:
-		hdr->ext.bytes = sdp_snk_owes_compl(&conn->tx.mode.snk);
+		hdr->ext.bytes = sdp_snk_owes_compl(&conn->mode.snk);
 		/* We are one that would like several at a time. */
 		hdr->flags |= SDP_FLAG_REQ_PIPE;
-		sdp_ctl_end(conn, msg, sdp_snk_ends(&conn->tx.mode.snk));
+		sdp_ctl_end(conn, msg, sdp_snk_ends(&conn->mode.snk));
 		break;
 	case SDP_CTL_WR_COMPL:
 		hdr->ext.bytes = sdp_ctl_owes_written(conn);
-		sdp_ctl_end(conn, msg, sdp_src_ends(&conn->tx.mode.src));
+		sdp_ctl_end(conn, msg, sdp_src_ends(&conn->mode.src));
 		break;
 	case SDP_CTL_SINK_AVAIL:
 		msg->loan = list_first_entry(&conn->tx.asks, struct sdp_loan,
 					     node);
 		msg->slots = 2;
 		sdp_loan_fill_avail(msg->loan, hdr);
-		hdr->ext.avail.non_discards = conn->tx.mode.snk.nr;
+		hdr->ext.avail.non_discards = conn->mode.snk.nr;
 		break;
 	case SDP_CTL_RCVBUF_ACK:
 		hdr->ext.rcvsz = conn->rx.shrink ?: conn->rcv_size;
 		break;
 	case SDP_CTL_RCVBUF:
 		hdr->ext.rcvsz = conn->tx.ask;
-		sdp_mode_rcvbuf_posted(&conn->tx.mode);
+		sdp_mode_rcvbuf_posted(&conn->mode);
 		break;
 	}
 }
@@ -126,7 +126,7 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 			   struct sdp_msg *msg)
 {
-	struct sdp_mode *mode = &conn->tx.mode;
+	struct sdp_mode *mode = &conn->mode;
 	u32 mseq = msg->mseq;
 
 	switch (bit) {
@@ -212,7 +212,7 @@ bool sdp_ctl_push_fin(struct sdp_conn *conn)
 	if (!msg)
 		return false;
 	conn->tx.fin_posted = true;
-	sdp_src_fin(&conn->tx.mode.src);
+	sdp_src_fin(&conn->mode.src);
 	sdp_post_msg(conn, msg, &hdr, true);
 	return true;
 }
@@ -226,7 +226,7 @@ bool sdp_ctl_push_pipelined(struct sdp_conn *conn)
 	if (!msg)
 		return false;
 	sdp_post_msg(conn, msg, &hdr, true);
-	sdp_src_changed(&conn->tx.mode.src, SDP_MODE_PIPELINED, msg->mseq);
+	sdp_src_changed(&conn->mode.src, SDP_MODE_PIPELINED, msg->mseq);
 	return true;
 }
 

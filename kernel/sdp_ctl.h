@@ -7,7 +7,7 @@
 
 /**
  * sdp_ctl_push() - post one that is wanted (tx.ctl), the most urgent first
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
  * Return: false if none is due, or may go.
@@ -16,7 +16,7 @@ bool sdp_ctl_push(struct sdp_conn *conn);
 
 /**
  * sdp_ctl_push_fin() - post DisConn
- * @conn: the connection, tx.lock held; all data is posted
+ * @conn: the connection, conn->lock held; all data is posted
  *
  * Context: process or softirq.
  * Return: false if it may not go yet.
@@ -25,7 +25,7 @@ bool sdp_ctl_push_fin(struct sdp_conn *conn);
 
 /**
  * sdp_ctl_push_pipelined() - post the ModeChange that leads to pipelined mode (4.2)
- * @conn: the connection, tx.lock held; sdp_src_may_change() has said yes
+ * @conn: the connection, conn->lock held; sdp_src_may_change() has said yes
  *
  * Context: process or softirq.
  * Return: false if it may not go yet.
@@ -34,7 +34,7 @@ bool sdp_ctl_push_pipelined(struct sdp_conn *conn);
 
 /**
  * sdp_ctl_push_data() - post a Data message without payload
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @class: SDP_FLOW_UPDATE to tell of new buffers; SDP_FLOW_PAYLOAD to use one of
  *	the peer's up
  *

@@ -30,14 +30,14 @@ enum {
 
 static void sdp_fetch_refuse(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
-	sdp_snk_refuse(&conn->tx.mode.snk);
+	lockdep_assert_held(&conn->lock);
+	sdp_snk_refuse(&conn->mode.snk);
 	conn->tx.ctl |= SDP_CTL_SENDSM;
 }
 
 void sdp_fetch_heard(struct sdp_conn *conn, bool inlined)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	if (!conn->tx.may_read || !sdp_conn_zcopy(conn))
 		sdp_fetch_refuse(conn);
 	else
@@ -46,9 +46,9 @@ void sdp_fetch_heard(struct sdp_conn *conn, bool inlined)
 
 void sdp_fetch_delivered(struct sdp_conn *conn)
 {
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	conn->tx.hold_reads = false;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 /* Bytes that may lie unread in buffers made for that.  Before accept() they are part
@@ -110,9 +110,9 @@ static int sdp_fetch_wanted(struct sdp_conn *conn)
 	u32 limit, has, room;
 	s64 want = 0;
 
-	spin_lock_bh(&conn->tx.lock);
-	if (!conn->tx.err && !conn->tx.dead && !conn->tx.taking)
-		want = sdp_snk_unread(&conn->tx.mode.snk);
+	spin_lock_bh(&conn->lock);
+	if (!conn->err && !conn->dead && !conn->tx.taking)
+		want = sdp_snk_unread(&conn->mode.snk);
 	list_for_each_entry(msg, &conn->tx.reads, node)
 		want -= msg->loan ? msg->loan->span.bytes : msg->buf->size;
 	spin_lock(&conn->rx.lock);
@@ -122,7 +122,7 @@ static int sdp_fetch_wanted(struct sdp_conn *conn)
 	if (want > room && !conn->rx.owned)
 		conn->rx.withheld = true;
 	spin_unlock(&conn->rx.lock);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (want <= 0)
 		return 0;
 	if (!limit && !has)
@@ -135,9 +135,9 @@ bool sdp_fetch_is_behind(struct sdp_conn *conn)
 {
 	bool behind;
 
-	spin_lock_bh(&conn->tx.lock);
-	behind = sdp_snk_is_behind(&conn->tx.mode.snk);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
+	behind = sdp_snk_is_behind(&conn->mode.snk);
+	spin_unlock_bh(&conn->lock);
 	return behind;
 }
 
@@ -164,7 +164,7 @@ static void sdp_fetch_drop(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg, *next;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	list_for_each_entry_safe(msg, next, &conn->tx.reads, node) {
 		if (msg->loan)
 			continue;
@@ -184,22 +184,22 @@ void sdp_fetch_more(struct sdp_conn *conn)
 		msg = sdp_fetch_alloc(conn, want);
 		if (!msg)
 			break;
-		spin_lock_bh(&conn->tx.lock);
+		spin_lock_bh(&conn->lock);
 		list_add_tail(&msg->node, &conn->tx.reads);
 		/* A reader who came meanwhile has what is next. */
-		if (conn->tx.dead || conn->tx.taking)
+		if (conn->dead || conn->tx.taking)
 			sdp_fetch_drop(conn);
-		spin_unlock_bh(&conn->tx.lock);
+		spin_unlock_bh(&conn->lock);
 		sdp_tx_run(conn);
 	}
 	if (!want && list_empty_careful(&conn->tx.reads))
 		return;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	if (want)
 		sdp_fetch_refuse(conn);
-	if (!sdp_snk_unread(&conn->tx.mode.snk))
+	if (!sdp_snk_unread(&conn->mode.snk))
 		sdp_fetch_drop(conn);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (want)
 		sdp_tx_run(conn);
 }

@@ -9,7 +9,7 @@
 
 /**
  * sdp_fetch_heard() - the peer offers something
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @inlined: its first bytes came with it and are not delivered yet: nothing is
  *	read before sdp_fetch_delivered()
  *
@@ -36,7 +36,7 @@ void sdp_fetch_delivered(struct sdp_conn *conn);
  */
 static inline bool sdp_fetch_is_due(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->tx.mode.snk.held.n) ||
+	return READ_ONCE(conn->mode.snk.held.n) ||
 	       !list_empty_careful(&conn->tx.reads);
 }
 

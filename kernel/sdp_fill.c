@@ -28,8 +28,8 @@ static s64 sdp_fill_room(struct sdp_conn *conn, bool *waits)
 	s64 room = 0;
 
 	*waits = false;
-	spin_lock_bh(&conn->tx.lock);
-	to = sdp_src_may_write(&conn->tx.mode.src);
+	spin_lock_bh(&conn->lock);
+	to = sdp_src_may_write(&conn->mode.src);
 	if (to)
 		room = to->left;
 	list_for_each_entry(loan, &conn->tx.loans, node) {
@@ -37,7 +37,7 @@ static s64 sdp_fill_room(struct sdp_conn *conn, bool *waits)
 		if (loan->state == SDP_LOAN_QUEUED)
 			room -= loan->span.bytes;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return room;
 }
 
@@ -73,7 +73,7 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 
 void sdp_fill_end(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	conn->tx.filling = false;
 	conn->tx.ctl |= SDP_CTL_WR_COMPL;
 }

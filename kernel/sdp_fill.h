@@ -24,7 +24,7 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes);
 
 /**
  * sdp_fill_end() - no more is to be written for now
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * The peer is told then of what was: sdp_tx_run() is the caller's.
  *

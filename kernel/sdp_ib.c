@@ -203,10 +203,10 @@ static bool sdp_ib_stop(struct sdp_conn *conn)
 	/* What has arrived is the reader's, though the queue pair goes. */
 	sdp_rx_close(conn);
 	clear_bit(SDP_CONN_OPEN, &conn->flags);
-	spin_lock_bh(&conn->tx.lock);
-	conn->tx.queues = false;
-	conn->tx.dead = true;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
+	conn->queues = false;
+	conn->dead = true;
+	spin_unlock_bh(&conn->lock);
 	sdp_rx_unclaim(conn);
 	return true;
 }
@@ -385,14 +385,14 @@ static void sdp_ib_info(struct sdp_conn *conn, char *device, size_t size,
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	spin_lock_bh(&conn->tx.lock);
-	if (conn->tx.queues) {
+	spin_lock_bh(&conn->lock);
+	if (conn->queues) {
 		strscpy(device, dev_name(&ib->dev->ib->dev), size);
 		*port = ib->port_num;
 		*qpn = ib->qp.qp->qp_num;
 		*peer_qpn = ib->peer_qpn;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 static void sdp_ib_release(struct sdp_conn *conn)

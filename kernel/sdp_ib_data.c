@@ -69,7 +69,7 @@ int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	switch (msg->op) {
 	case SDP_OP_NOTHING:
 		return sdp_qp_post_nothing(&ib->qp, msg);
@@ -124,7 +124,7 @@ int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	ib_dma_sync_single_for_device(ib->dev->ib, buf->dma, buf->size,
 				      DMA_FROM_DEVICE);
 	return sdp_qp_post_recv(&ib->qp, buf->dma, buf->size, buf);
@@ -201,14 +201,14 @@ int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)
 	struct sdp_ib *ib = conn->xp_priv;
 	int err = -ENODEV;
 
-	spin_lock_bh(&conn->tx.lock);
-	if (conn->tx.queues) {
+	spin_lock_bh(&conn->lock);
+	if (conn->queues) {
 		buf->dma = ib_dma_map_page(ib->dev->ib, buf->page, 0,
 					   buf->size, DMA_FROM_DEVICE);
 		buf->mapped = !ib_dma_mapping_error(ib->dev->ib, buf->dma);
 		err = buf->mapped ? 0 : -ENOMEM;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return err;
 }
 
@@ -243,12 +243,12 @@ int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span)
 	struct sdp_mr *mr;
 	int err;
 
-	spin_lock_bh(&conn->tx.lock);
-	if (conn->tx.queues) {
+	spin_lock_bh(&conn->lock);
+	if (conn->queues) {
 		dev = ib->dev;
 		kref_get(&dev->ref);
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (!dev)
 		return -ENODEV;
 	mr = sdp_mr_get(&dev->mrs);

@@ -126,7 +126,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;
 	sdp_conn_event(conn, SDP_EV_ACCEPT);
 	/* Whose listener was closed before that was told so in vain. */
-	if (READ_ONCE(conn->tx.err))
+	if (READ_ONCE(conn->err))
 		sdp_conn_event(conn, SDP_EV_ABORT);
 	sdp_ib_queue(ib, SDP_IB_BUILD);
 	return 0;

@@ -157,11 +157,11 @@ static void sdp_ib_has_queues(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
 	conn->tx.reg_alone = ib->dev->reg_alone;
-	conn->tx.queues = true;
-	spin_unlock_bh(&conn->tx.lock);
+	conn->queues = true;
+	spin_unlock_bh(&conn->lock);
 }
 
 /* The CM id of the active side knows port and P_Key only once the REQ is on
@@ -211,14 +211,14 @@ void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	const struct sdp_wire_hello *peer = &ib->peer;
 	struct sdp_conn *conn = ib->conn;
 
-	spin_lock_bh(&conn->tx.lock);
-	sdp_flow_init(&conn->tx.flow, told_bufs, peer->bufs);
-	sdp_mode_init(&conn->tx.mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
+	spin_lock_bh(&conn->lock);
+	sdp_flow_init(&conn->flow, told_bufs, peer->bufs);
+	sdp_mode_init(&conn->mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
 	/* Who begins with many did not make them for us, and keeps them. */
 	conn->tx.keeps = peer->bufs > SDP_PEER_RING_FEW;
 	ib->lends = sdp_wire_takes_offers(peer);
 	conn->tx.may_end = peer->cap & sdp_ib_caps(ib);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
 }
 

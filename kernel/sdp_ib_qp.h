@@ -182,7 +182,7 @@ u8 sdp_ib_caps(const struct sdp_ib *ib);
  * @ib: the device half; ib->peer is the peer's hello
  * @told_bufs: receives that our own tells of
  *
- * Context: worker, before sdp_ib_modify(); takes conn->tx.lock.
+ * Context: worker, before sdp_ib_modify(); takes conn->lock.
  */
 void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs);
 

@@ -60,7 +60,7 @@ void sdp_lease_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 	struct sdp_loan *last;
 
 	note->cb[0] = lent;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	if (conn->tx.lent) {
 		last = list_last_entry(&conn->tx.loans, struct sdp_loan, node);
 		__skb_queue_tail(&last->notes, note);
@@ -69,7 +69,7 @@ void sdp_lease_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 		__skb_queue_tail(&conn->tx.notes, note);
 		note = NULL;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	sdp_lease_tell(note, lent);
 }
 
@@ -88,9 +88,9 @@ bool sdp_lease_begin(struct sdp_conn *conn, size_t len)
 
 	if (!least || len < least || !sdp_offer_can(conn))
 		return false;
-	spin_lock_bh(&conn->tx.lock);
-	may = sdp_mode_may_lend(&conn->tx.mode);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
+	may = sdp_mode_may_lend(&conn->mode);
+	spin_unlock_bh(&conn->lock);
 	if (!may)
 		sdp_loan_copied(conn, SDP_CNT_COPIED_HABIT, len);
 	return may;
@@ -115,10 +115,10 @@ static struct sk_buff *sdp_lease_told(struct sdp_conn *conn)
 {
 	struct sk_buff *note;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	note = __skb_dequeue(&conn->tx.notes);
 	conn->tx.telling = note;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return note;
 }
 
@@ -162,9 +162,9 @@ static struct sdp_loan *sdp_lease_refused(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan, *found = NULL;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	list_for_each_entry(loan, &conn->tx.loans, node) {
-		if (!loan->rest || conn->tx.dead)
+		if (!loan->rest || conn->dead)
 			continue;
 		loan->copied = true;
 		found = loan;
@@ -172,7 +172,7 @@ static struct sdp_loan *sdp_lease_refused(struct sdp_conn *conn)
 	}
 	if (!found)
 		conn->tx.lapsed = false;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return found;
 }
 
@@ -202,7 +202,7 @@ static void sdp_lease_copy(struct sdp_conn *conn, struct sdp_loan *loan,
 	u32 skip = loan->moved, room;
 	struct sdp_msg *msg;
 
-	while (skip < loan->span.bytes && !READ_ONCE(conn->tx.dead)) {
+	while (skip < loan->span.bytes && !READ_ONCE(conn->dead)) {
 		room = min_t(u32, loan->span.bytes - skip,
 			     READ_ONCE(conn->snd_max));
 		msg = sdp_lease_msg(conn, frag, &room);
@@ -241,10 +241,10 @@ static struct sdp_loan *sdp_lease_take(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	loan = list_first_entry_or_null(&conn->tx.loans, struct sdp_loan, node);
 	if (loan && loan->lease && loan->state == SDP_LOAN_FREE &&
-	    (!loan->rest || conn->tx.dead)) {
+	    (!loan->rest || conn->dead)) {
 		list_del(&loan->node);
 		WRITE_ONCE(conn->tx.lent, conn->tx.lent - loan->span.bytes);
 		conn->tx.lent_bytes += loan->moved;
@@ -253,7 +253,7 @@ static struct sdp_loan *sdp_lease_take(struct sdp_conn *conn)
 	} else {
 		loan = NULL;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return loan;
 }
 

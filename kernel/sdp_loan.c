@@ -115,7 +115,7 @@ static struct sdp_loan *sdp_loan_take(struct sdp_conn *conn,
 {
 	struct sdp_loan *loan;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	loan = list_first_entry_or_null(loans, struct sdp_loan, node);
 	if (loan && loan->state == SDP_LOAN_FREE) {
 		list_del(&loan->node);
@@ -123,7 +123,7 @@ static struct sdp_loan *sdp_loan_take(struct sdp_conn *conn,
 	} else {
 		loan = NULL;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return loan;
 }
 
@@ -156,7 +156,7 @@ static bool sdp_loan_end_in(struct sdp_conn *conn, struct list_head *loans,
 
 bool sdp_loan_end_key(struct sdp_conn *conn, u32 key)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	return sdp_loan_end_in(conn, &conn->tx.loans, key) ||
 	       sdp_loan_end_in(conn, &conn->tx.asks, key);
 }

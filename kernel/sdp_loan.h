@@ -77,7 +77,7 @@ size_t sdp_loan_reap(struct sdp_conn *conn, struct list_head *loans);
 
 /**
  * sdp_loan_fill_avail() - it is the peer's from now on
- * @loan: what a SrcAvail or SinkAvail is about to name; tx.lock held
+ * @loan: what a SrcAvail or SinkAvail is about to name; conn->lock held
  * @hdr: the message's; length, key and address are filled in
  *
  * Context: process or softirq.
@@ -94,7 +94,7 @@ static inline void sdp_loan_fill_avail(struct sdp_loan *loan,
 
 /**
  * sdp_loan_comes_back() - the peer has done with it
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @loan: OUT until now
  *
  * Its key is to lead nowhere before it is free, if it does not already: the peer may
@@ -115,7 +115,7 @@ static inline void sdp_loan_comes_back(struct sdp_conn *conn,
 
 /**
  * sdp_loan_end_key() - the peer has had our device forget a key
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @key: which
  *
  * Context: process or softirq.
@@ -144,7 +144,7 @@ void sdp_loan_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes);
 
 /**
  * sdp_loan_lapse() - a lease goes by copy; nothing else of the stream meanwhile
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @loan: the lease
  * @why: one of SDP_CNT_COPIED_*, unless it has a reason already
  *

@@ -57,7 +57,7 @@ bool sdp_offer_prefers(struct sdp_conn *conn, size_t len, u64 now)
 	struct sdp_meter *last = &conn->tx.meter;
 	enum sdp_mode_way way;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	if (last->len)
 		sdp_mode_cost(&conn->tx.costs, last->len, last->way,
 			      min_t(u64, now - last->began, U32_MAX),
@@ -65,7 +65,7 @@ bool sdp_offer_prefers(struct sdp_conn *conn, size_t len, u64 now)
 	last->began = now;
 	last->len = 0;
 	way = sdp_mode_prefers(&conn->tx.costs, min_t(size_t, len, U32_MAX));
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return way == SDP_WAY_LEND;
 }
 
@@ -73,40 +73,40 @@ void sdp_offer_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
 {
 	struct sdp_meter *last = &conn->tx.meter;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	last->len = min_t(size_t, len, U32_MAX);
 	last->own = min_t(u64, ns, U32_MAX);
 	last->way = lent ? SDP_WAY_LEND : SDP_WAY_COPY;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 enum sdp_counter sdp_offer_begin(struct sdp_conn *conn)
 {
 	enum sdp_counter why = 0;
 
-	spin_lock_bh(&conn->tx.lock);
-	if (conn->tx.dead || conn->tx.lending || conn->tx.lent)
+	spin_lock_bh(&conn->lock);
+	if (conn->dead || conn->tx.lending || conn->tx.lent)
 		why = SDP_CNT_COPIED_BUSY;
-	else if (!sdp_mode_may_lend(&conn->tx.mode))
+	else if (!sdp_mode_may_lend(&conn->mode))
 		why = SDP_CNT_COPIED_HABIT;
 	if (!why) {
 		WRITE_ONCE(conn->tx.lending, true);
 		conn->tx.withdrawn = false;
 		conn->tx.lent_at = jiffies;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return why;
 }
 
 /* Does a SrcAvail made now belong to pipelined mode? */
 static bool sdp_offer_pipelined(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->tx.mode.req_pipe) && conn->tx.mode.src.max > 1;
+	return READ_ONCE(conn->mode.req_pipe) && conn->mode.src.max > 1;
 }
 
 static bool sdp_offer_has_room(struct sdp_conn *conn)
 {
-	u8 max = sdp_offer_pipelined(conn) ? conn->tx.mode.src.max :
+	u8 max = sdp_offer_pipelined(conn) ? conn->mode.src.max :
 					     SDP_OFFER_COMBINED;
 	struct list_head *loan;
 
@@ -156,7 +156,7 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 	most = sdp_loan_piece(conn, iov_iter_count(iter), false);
 	bytes = sdp_loan_piece(conn, iov_iter_count(iter),
 			       list_empty_careful(&conn->tx.loans));
-	if (READ_ONCE(conn->tx.mode.src.held.n))
+	if (READ_ONCE(conn->mode.src.held.n))
 		return sdp_fill_more(conn, iter, bytes);
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
 			     bytes, most);
@@ -180,9 +180,9 @@ size_t sdp_offer_reap(struct sdp_conn *conn)
 
 	if (bytes) {
 		sdp_count(conn->sn, SDP_CNT_LENT, bytes);
-		spin_lock_bh(&conn->tx.lock);
+		spin_lock_bh(&conn->lock);
 		conn->tx.lent_bytes += bytes;
-		spin_unlock_bh(&conn->tx.lock);
+		spin_unlock_bh(&conn->lock);
 	}
 	return bytes;
 }
@@ -194,22 +194,22 @@ bool sdp_offer_is_out(struct sdp_conn *conn)
 
 void sdp_offer_cancel(struct sdp_conn *conn)
 {
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	sdp_tx_withdraw(conn);
-	if (sdp_src_may_cancel(&conn->tx.mode.src))
+	if (sdp_src_may_cancel(&conn->mode.src))
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
 	conn->tx.lent_at = jiffies;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_offer_end(struct sdp_conn *conn)
 {
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->tx.lending, false);
 	if (!conn->tx.withdrawn)
-		sdp_mode_lent(&conn->tx.mode, true);
+		sdp_mode_lent(&conn->mode, true);
 	sdp_fill_end(conn);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	/* Who waits for room may be told, or his DisConn go. */
 	sdp_tx_run(conn);
 	if (wq_has_sleeper(&conn->wq))
@@ -222,7 +222,7 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	u32 bytes = told->bytes;
 	u8 done = told->done;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	list_for_each_entry(loan, &conn->tx.loans, node) {
 		/* What is written is ours alone. */
 		if (loan->state != SDP_LOAN_OUT || loan->op.op == SDP_OP_WRITE)
@@ -239,16 +239,16 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 		if (loan->moved < loan->span.bytes)
 			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_REFUSED);
 		else
-			sdp_mode_lent(&conn->tx.mode, true);
+			sdp_mode_lent(&conn->mode, true);
 	}
-	if (told->news & SDP_ADVERT_WITHDRAWN && !conn->tx.mode.src.held.n)
-		sdp_mode_lent(&conn->tx.mode, false);
+	if (told->news & SDP_ADVERT_WITHDRAWN && !conn->mode.src.held.n)
+		sdp_mode_lent(&conn->mode, false);
 	if (told->news & SDP_ADVERT_WITHDRAWN && conn->tx.lending &&
 	    !conn->tx.withdrawn) {
 		sdp_tx_withdraw(conn);
-		if (!conn->tx.mode.src.held.n)
+		if (!conn->mode.src.held.n)
 			sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
-	} else if (conn->tx.lapsed && !conn->tx.mode.src.held.n) {
+	} else if (conn->tx.lapsed && !conn->mode.src.held.n) {
 		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
 	}
 	conn->tx.bytes += told->bytes;

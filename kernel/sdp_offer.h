@@ -128,7 +128,7 @@ void sdp_offer_end(struct sdp_conn *conn);
 
 /**
  * sdp_offer_told() - the peer has told what became of our SrcAvails
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @told: what
  *
  * Context: process or softirq.

@@ -30,21 +30,21 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_snd_size = conn->snd_max;
 	if (conn->rcv_size)	/* it may have only just arrived */
 		info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
-	spin_lock_bh(&conn->tx.lock);
-	info->sdpi_state = conn->tx.state;
-	info->sdpi_mode_send = conn->tx.mode.src.mode;
-	info->sdpi_mode_recv = conn->tx.mode.snk.mode;
-	info->sdpi_credits = sdp_flow_credits(&conn->tx.flow);
-	info->sdpi_posted = conn->tx.flow.posted;
-	info->sdpi_peer_bufs = conn->tx.flow.peer_bufs;
+	spin_lock_bh(&conn->lock);
+	info->sdpi_state = conn->state;
+	info->sdpi_mode_send = conn->mode.src.mode;
+	info->sdpi_mode_recv = conn->mode.snk.mode;
+	info->sdpi_credits = sdp_flow_credits(&conn->flow);
+	info->sdpi_posted = conn->flow.posted;
+	info->sdpi_peer_bufs = conn->flow.peer_bufs;
 	info->sdpi_outq = conn->tx.outstanding + conn->tx.lent;
 	info->sdpi_bytes_lent = conn->tx.lent_bytes;
 	info->sdpi_bytes_fetched = conn->tx.fetched_bytes;
 	info->sdpi_bytes_taken = conn->tx.taken_bytes;
 	info->sdpi_bytes_written = conn->tx.written_bytes;
 	info->sdpi_bytes_filled = conn->tx.filled_bytes;
-	info->sdpi_adverts_out = conn->tx.mode.src.out.n;
-	info->sdpi_adverts_held = conn->tx.mode.snk.held.n;
+	info->sdpi_adverts_out = conn->mode.src.out.n;
+	info->sdpi_adverts_held = conn->mode.snk.held.n;
 	info->sdpi_bytes_sent = conn->tx.bytes;
 	info->sdpi_msgs_sent = conn->tx.msgs;
 	info->sdpi_mem = sizeof(*conn) + conn->xp->priv_size +
@@ -52,7 +52,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	if (conn->tx.nspare)
 		info->sdpi_mem += conn->tx.nspare *
 				  page_size(conn->tx.spare[0]);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;
 	info->sdpi_mem += conn->rx.mem + conn->rx.fetched + conn->rx.nbufs * sizeof(struct sdp_buf);

@@ -28,7 +28,7 @@ bool sdp_peer_ring_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *ms
 
 	if (msg->payload < conn->snd_max || conn->snd_max + SDP_LEN_BSDH >= want)
 		return false;
-	if (conn->tx.asked && (conn->tx.mode.asked_rcvbuf ||
+	if (conn->tx.asked && (conn->mode.asked_rcvbuf ||
 			       conn->tx.ctl & SDP_CTL_RCVBUF ||
 			       time_before(jiffies, conn->tx.asked_at +
 						    SDP_PEER_RING_ASK_AGAIN)))
@@ -50,13 +50,13 @@ void sdp_peer_ring_posted(struct sdp_conn *conn, const struct sdp_msg *msg)
 /* The end is near, and gives everything back. */
 static bool sdp_peer_ring_ends(const struct sdp_conn *conn)
 {
-	return conn->tx.state != SDP_ESTABLISHED || conn->tx.fin_queued;
+	return conn->state != SDP_ESTABLISHED || conn->tx.fin_queued;
 }
 
 void sdp_peer_ring_grown(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
-	if (conn->tx.keeps || conn->tx.dead || sdp_peer_ring_ends(conn) ||
+	lockdep_assert_held(&conn->lock);
+	if (conn->tx.keeps || conn->dead || sdp_peer_ring_ends(conn) ||
 	    !READ_ONCE(conn->sn->shrink_after))
 		return;
 	conn->tx.grown = true;
@@ -86,9 +86,9 @@ static bool sdp_peer_ring_ask_less(struct sdp_conn *conn)
 	if (conn->tx.outstanding || conn->tx.lent ||
 	    !list_empty(&conn->tx.queue) || conn->tx.ctl & SDP_CTL_RCVBUF)
 		return false;
-	if (conn->tx.mode.asked_rcvbuf) {
+	if (conn->mode.asked_rcvbuf) {
 		/* It answers when the small ones are used up: we ask then. */
-		conn->tx.flush = sdp_flow_credits(&conn->tx.flow);
+		conn->tx.flush = sdp_flow_credits(&conn->flow);
 		return false;
 	}
 	WRITE_ONCE(conn->snd_max, least - SDP_LEN_BSDH);
@@ -115,7 +115,7 @@ unsigned long sdp_peer_ring_shrink_due(struct sdp_conn *conn)
 		return 0;
 	if (time_before(now, due))
 		return due - now;
-	if (conn->tx.flow.peer_bufs <= SDP_PEER_RING_FEW &&
+	if (conn->flow.peer_bufs <= SDP_PEER_RING_FEW &&
 	    conn->snd_max + SDP_LEN_BSDH <= sdp_peer_ring_least(conn))
 		conn->tx.grown = false;
 	else if (conn->tx.asks_less || !sdp_peer_ring_ask_less(conn))
@@ -125,14 +125,14 @@ unsigned long sdp_peer_ring_shrink_due(struct sdp_conn *conn)
 
 void sdp_peer_ring_given(struct sdp_conn *conn, u32 size)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	size = min_t(u32, size, SDP_MSG_MAX);
 	if (conn->tx.asks_less) {
 		conn->tx.asks_less = false;
 		conn->tx.asked = false;
 		conn->tx.grown = false;
 		if (size <= conn->tx.ask || size < conn->tx.had)
-			conn->tx.flush = conn->tx.flow.peer_bufs;
+			conn->tx.flush = conn->flow.peer_bufs;
 		/* It will not give what it did not give now. */
 		conn->tx.keeps = size > conn->tx.ask;
 	}

@@ -7,7 +7,7 @@
 
 /**
  * sdp_peer_ring_asks_for_more() - a message waits for credits: are larger ones better?
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @msg: the message
  *
  * Once in a while, if it is as long as the peer's buffers and these are small.
@@ -19,7 +19,7 @@ bool sdp_peer_ring_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *ms
 
 /**
  * sdp_peer_ring_posted() - a message goes: would a longer one have been better?
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @msg: the message
  *
  * A ping-pong never waits for credits, and yet is slower by many short messages.
@@ -30,7 +30,7 @@ void sdp_peer_ring_posted(struct sdp_conn *conn, const struct sdp_msg *msg);
 
 /**
  * sdp_peer_ring_shrink_due() - is it time for the peer to have memory back?
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * If so it is asked, unless a message is in the making.
  *
@@ -41,7 +41,7 @@ unsigned long sdp_peer_ring_shrink_due(struct sdp_conn *conn);
 
 /**
  * sdp_peer_ring_given() - the peer's receive buffers are larger now
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @size: bytes of one, by its ChRcvBufAck; a smaller one changes nothing
  *
  * Context: process or softirq.
@@ -79,7 +79,7 @@ static inline void sdp_peer_ring_built(struct sdp_conn *conn)
 
 /**
  * sdp_peer_ring_grown() - the peer's ring has grown: have it shrink when we are idle
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
  */

@@ -2,7 +2,7 @@
 /*
  * Posting: what a message's header says is decided here, at the last moment.
  *
- * Bufs, MSeq and MSeqAck are one snapshot under tx.lock, and posting under the
+ * Bufs, MSeq and MSeqAck are one snapshot under conn->lock, and posting under the
  * same lock keeps their order.  When a message may go, and which, is for others to
  * say (sdp_ctl.c, sdp_tx.c); that there is a credit for it they have asked here.
  *
@@ -47,7 +47,7 @@ void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
 void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 		  struct sdp_wire_msg *hdr, bool signalled)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	hdr->mid = msg->mid;
 	/* Whatever goes first announces it, and each is announced once. */
 	if (unlikely(conn->tx.oob)) {
@@ -59,9 +59,9 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 		sdp_count(conn->sn, SDP_CNT_URGENT_SENT, 1);
 	}
 	hdr->len = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload;
-	sdp_flow_take(&conn->tx.flow, hdr);
-	if (unlikely(conn->tx.mode.snk.cancelled))
-		sdp_flow_hold_ack(hdr, sdp_snk_ack(&conn->tx.mode.snk,
+	sdp_flow_take(&conn->flow, hdr);
+	if (unlikely(conn->mode.snk.cancelled))
+		sdp_flow_hold_ack(hdr, sdp_snk_ack(&conn->mode.snk,
 						   hdr->mseq_ack));
 	sdp_wire_put(msg->addr, hdr);
 	msg->mseq = hdr->mseq;
@@ -87,9 +87,9 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 
 bool sdp_post_may(struct sdp_conn *conn, u8 mid, enum sdp_flow_class class)
 {
-	bool go = sdp_flow_may(&conn->tx.flow, class);
+	bool go = sdp_flow_may(&conn->flow, class);
 
-	trace_sdp_credit(conn->id, mid, sdp_flow_credits(&conn->tx.flow), go);
+	trace_sdp_credit(conn->id, mid, sdp_flow_credits(&conn->flow), go);
 	return go;
 }
 

@@ -35,7 +35,7 @@
  * calls it for what has come, and the ring goes on as any other.
  *
  * Order matters twice: a buffer is posted before it is counted, since Bufs
- * must never promise what is not there; and both under tx.lock, since Bufs is
+ * must never promise what is not there; and both under conn->lock, since Bufs is
  * read there.
  */
 #include "sdp_mem.h"
@@ -161,7 +161,7 @@ enum { SDP_RING_BUSY = 8, SDP_RING_LULL = HZ / 10 };
 /* Once more, more of them would be better. */
 static void sdp_ring_short(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	if (time_after(jiffies, conn->rx.low_at + SDP_RING_LULL))
 		conn->rx.lows = 0;
 	conn->rx.low_at = jiffies;
@@ -174,9 +174,9 @@ static void sdp_ring_short(struct sdp_conn *conn)
  */
 static bool sdp_ring_tells_alone(const struct sdp_conn *conn)
 {
-	return list_empty(&conn->tx.queue) && conn->tx.flow.told_stale &&
+	return list_empty(&conn->tx.queue) && conn->flow.told_stale &&
 	       !conn->rx.flush && !conn->rx.shrink &&
-	       sdp_flow_owes_update(&conn->tx.flow);
+	       sdp_flow_owes_update(&conn->flow);
 }
 
 /* From the front of the list, until one is not of the size that counts, or is
@@ -187,9 +187,9 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 	struct sdp_buf *buf, *next;
 	int n = 0;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	list_for_each_entry_safe(buf, next, bufs, node) {
-		if (!conn->tx.queues || buf->size != conn->rcv_size)
+		if (!conn->queues || buf->size != conn->rcv_size)
 			break;
 		list_del_init(&buf->node);
 		buf->posted = true;
@@ -200,13 +200,13 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 		}
 		n++;
 	}
-	sdp_flow_posted(&conn->tx.flow, n);
+	sdp_flow_posted(&conn->flow, n);
 	if (n && sdp_ring_tells_alone(conn)) {
 		sdp_ring_short(conn);
 		if (conn->rx.lows >= SDP_RING_BUSY)
 			WRITE_ONCE(conn->rx.low, true);
 	}
-	trace_sdp_post_recv(conn->id, n, conn->tx.flow.posted);
+	trace_sdp_post_recv(conn->id, n, conn->flow.posted);
 	return n;
 }
 
@@ -228,7 +228,7 @@ static u16 sdp_ring_others(struct sdp_conn *conn, u32 size)
 	const struct sdp_buf *buf;
 	u16 n = 0;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	lockdep_assert_held(&conn->rx.lock);
 	list_for_each_entry(buf, &conn->rx.all, all)
 		n += buf->posted && buf->size != size;
@@ -242,7 +242,7 @@ static void sdp_ring_promise(struct sdp_conn *conn)
 					  PAGE_SIZE), PAGE_SIZE);
 	u32 size = round_down(conn->rx.asked, PAGE_SIZE);
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	if (size > conn->rcv_size || conn->rx.old)
 		return;
 	WRITE_ONCE(conn->rx.shrink, min(max(size, least), conn->rcv_size));
@@ -255,9 +255,9 @@ static void sdp_ring_promise(struct sdp_conn *conn)
 
 void sdp_ring_shrink(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	WRITE_ONCE(conn->rcv_size, conn->rx.shrink);
-	WRITE_ONCE(conn->rx.flush, conn->tx.flow.posted);
+	WRITE_ONCE(conn->rx.flush, conn->flow.posted);
 	WRITE_ONCE(conn->rx.shrink, 0);
 	/* As promised, whatever made it grow meanwhile. */
 	spin_lock(&conn->rx.lock);
@@ -296,7 +296,7 @@ void sdp_ring_resize(struct sdp_conn *conn)
 
 	if (!sdp_ring_may_resize(conn, size))
 		return;
-	room = conn->rx.rq_size - READ_ONCE(conn->tx.flow.posted);
+	room = conn->rx.rq_size - READ_ONCE(conn->flow.posted);
 	if (size && !room)
 		return;		/* soon */
 	if (size) {
@@ -304,7 +304,7 @@ void sdp_ring_resize(struct sdp_conn *conn)
 		room = min_t(u16, room, SDP_WIRE_CREDITS_MIN);
 		n = sdp_ring_alloc(conn, &bufs, size, room, SDP_RING_GFP_MORE);
 	}
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	conn->rx.asks = false;
 	if (n && n == room) {
 		WRITE_ONCE(conn->rcv_size, size);
@@ -321,7 +321,7 @@ void sdp_ring_resize(struct sdp_conn *conn)
 		sdp_ring_promise(conn);
 	if (!conn->rx.old)
 		conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	sdp_ring_free(conn, &bufs);
 }
 
@@ -329,14 +329,14 @@ void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
 {
 	if (buf->size == conn->rcv_size || --conn->rx.old)
 		return;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_ring_used(struct sdp_conn *conn, bool empty)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	/* The peer uses up what is to go, and has nothing to say. */
 	if (unlikely(conn->rx.flush)) {
 		WRITE_ONCE(conn->rx.flush, conn->rx.flush - 1);
@@ -345,7 +345,7 @@ void sdp_ring_used(struct sdp_conn *conn, bool empty)
 		return;
 	}
 	/* Its buffer is there again at once. */
-	if (empty || sdp_flow_known(&conn->tx.flow) >
+	if (empty || sdp_flow_known(&conn->flow) >
 	    max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA))
 		return;
 	sdp_ring_short(conn);
@@ -361,7 +361,7 @@ void sdp_ring_used(struct sdp_conn *conn, bool empty)
  */
 static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
 {
-	u16 here = READ_ONCE(conn->tx.flow.posted) + at_hand;
+	u16 here = READ_ONCE(conn->flow.posted) + at_hand;
 
 	lockdep_assert_held(&conn->rx.lock);
 	return conn->rcv_size >= sdp_ring_full_size(conn) ||
@@ -396,7 +396,7 @@ bool sdp_ring_turned_full(struct sdp_conn *conn)
 bool sdp_ring_is_full(const struct sdp_conn *conn)
 {
 	return READ_ONCE(conn->rx.full) &&
-	       READ_ONCE(conn->tx.flow.posted) <= SDP_RING_NOT_DATA;
+	       READ_ONCE(conn->flow.posted) <= SDP_RING_NOT_DATA;
 }
 
 /* Memory of a ring that nobody reads.  While less has come than is waited for
@@ -438,7 +438,7 @@ static int sdp_ring_wanted_before(struct sdp_conn *conn, u16 here)
 static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 			   bool reading)
 {
-	u16 here = READ_ONCE(conn->tx.flow.posted) + at_hand;
+	u16 here = READ_ONCE(conn->flow.posted) + at_hand;
 	bool over = sdp_mem_is_over();
 	u16 max, most, target;
 	int want, spare, excess = 0;
@@ -539,7 +539,7 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 	}
 	want = sdp_ring_wanted(conn, at_hand, dropped, reading);
 	if (want > 0) {
-		here = READ_ONCE(conn->tx.flow.posted) + at_hand;
+		here = READ_ONCE(conn->flow.posted) + at_hand;
 		/* What is unread comes back. */
 		need = clamp(SDP_WIRE_CREDITS_MIN -
 			     (int)READ_ONCE(conn->rx.nbufs), 0, want);
@@ -568,13 +568,13 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 
 	do {
 		sdp_ring_make(conn, bufs, reading);
-		spin_lock_bh(&conn->tx.lock);
+		spin_lock_bh(&conn->lock);
 		posted += sdp_ring_give(conn, bufs);
 		/* The size may have changed since we looked. */
-		again = conn->tx.queues && !list_empty(bufs) &&
+		again = conn->queues && !list_empty(bufs) &&
 			list_first_entry(bufs, struct sdp_buf, node)->size !=
 			conn->rcv_size;
-		spin_unlock_bh(&conn->tx.lock);
+		spin_unlock_bh(&conn->lock);
 	} while (again);
 	sdp_ring_free(conn, bufs);
 	return posted;

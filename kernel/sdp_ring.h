@@ -46,7 +46,7 @@ void sdp_ring_resize(struct sdp_conn *conn);
 
 /**
  * sdp_ring_shrink() - the peer has heard that the ring shrinks
- * @conn: the connection, tx.lock held; the caller polls
+ * @conn: the connection, conn->lock held; the caller polls
  *
  * Context: process or softirq.
  */
@@ -79,7 +79,7 @@ int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs,
 
 /**
  * sdp_ring_used() - a message of the peer has used a buffer
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  * @empty: it was one that carries nothing but its header
  *
  * Remembers if the peer has used most of what it knows of.

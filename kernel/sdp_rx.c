@@ -5,7 +5,7 @@
  * One holder of rx.poll takes completions in the order of the stream.  For
  * each: the status first, only then the bytes; sdp_wire_get() refuses what is
  * malformed, sdp_flow_heard() accounts it, sdp_mode_heard() says what it means,
- * the last two under tx.lock since the next header we write answers for them.
+ * the last two under conn->lock since the next header we write answers for them.
  * The verdict is carried out here.  What wakes others (data, end of stream,
  * errors, credits) is collected and told once per batch.
  *
@@ -40,9 +40,9 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 	int posted;
 
 	conn->rx.rq_size = rq_size;
-	spin_lock_bh(&conn->tx.lock);
-	sdp_flow_init(&conn->tx.flow, 0, 0);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
+	sdp_flow_init(&conn->flow, 0, 0);
+	spin_unlock_bh(&conn->lock);
 	posted = sdp_ring_post(conn, &none, false);
 	return posted < SDP_WIRE_CREDITS_MIN ? -ENOMEM : posted;
 }
@@ -109,16 +109,16 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 {
 	int heard;
 
-	spin_lock_bh(&conn->tx.lock);
-	heard = sdp_flow_heard(&conn->tx.flow, msg);
+	spin_lock_bh(&conn->lock);
+	heard = sdp_flow_heard(&conn->flow, msg);
 	/* The device has done it by now: this is to know of it, or to object. */
 	if (unlikely(buf->ended) && !sdp_loan_end_key(conn, buf->key))
 		heard = -EPROTO;
 	if (!heard && unlikely(conn->rx.shrink && conn->rx.shrink_told) &&
-	    sdp_flow_acked(&conn->tx.flow, conn->rx.shrink_mseq))
+	    sdp_flow_acked(&conn->flow, conn->rx.shrink_mseq))
 		sdp_ring_shrink(conn);
 	if (!heard)
-		heard = sdp_mode_heard(&conn->tx.mode, msg);
+		heard = sdp_mode_heard(&conn->mode, msg);
 	if (heard > 0) {
 		/* Whoever posts next knows of it, before it is in the queue. */
 		if (heard & SDP_HEARD_DELIVER)
@@ -128,9 +128,9 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		if (heard & SDP_HEARD_SENDSM)
 			conn->tx.ctl |= SDP_CTL_SENDSM;
 		if (unlikely(heard & SDP_HEARD_TOLD))
-			sdp_offer_told(conn, &conn->tx.mode.told);
+			sdp_offer_told(conn, &conn->mode.told);
 		if (unlikely(heard & SDP_HEARD_FILLED))
-			sdp_ask_told(conn, &conn->tx.mode.filled);
+			sdp_ask_told(conn, &conn->mode.filled);
 		if (unlikely(heard & SDP_HEARD_OWES))
 			conn->tx.ctl |= SDP_CTL_WR_COMPL | SDP_CTL_CANCEL_ACK;
 		if (heard & SDP_HEARD_RCVBUF) {
@@ -144,10 +144,10 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
-	if (unlikely(conn->tx.flow.peer_bufs > SDP_PEER_RING_FEW && !conn->tx.grown))
+	if (unlikely(conn->flow.peer_bufs > SDP_PEER_RING_FEW && !conn->tx.grown))
 		sdp_peer_ring_grown(conn);
 	sdp_ring_used(conn, msg->mid == SDP_MID_DATA && !sdp_wire_payload(msg));
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return heard;
 }
 
@@ -414,9 +414,9 @@ void sdp_rx_close(struct sdp_conn *conn)
 		return;
 	sdp_rx_hear(conn);
 	/* Under both: RDMA Reads complete under the second alone. */
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->rx.over, true);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_rx_flush(struct sdp_conn *conn)

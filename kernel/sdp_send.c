@@ -151,7 +151,7 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 		}
 		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead))) {
 			*again = READ_ONCE(conn->tx.withdrawn) &&
-				 READ_ONCE(conn->tx.mode.src.held.n);
+				 READ_ONCE(conn->mode.src.held.n);
 			break;
 		}
 		err = -EPIPE;

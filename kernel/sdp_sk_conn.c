@@ -105,7 +105,7 @@ static void sdp_sk_conn_error(struct sdp_conn *conn, void *upper)
 	if (ssk->mode == SDP_SK_CONNECTING) {
 		sdp_ulp_queue_decide(ssk);
 	} else if (ssk->mode == SDP_SK_CONNECTED && !ssk->reported) {
-		WRITE_ONCE(sk->sk_err, READ_ONCE(conn->tx.err));
+		WRITE_ONCE(sk->sk_err, READ_ONCE(conn->err));
 		/* Who sees the end sees its error: with sdp_sk_conn_ended(). */
 		smp_store_release(&ssk->reported, true);
 		sk->sk_state_change(sk);
@@ -221,7 +221,7 @@ struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk)
 
 bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
-	if (!READ_ONCE(conn->tx.err))
+	if (!READ_ONCE(conn->err))
 		return false;
 	/* Whoever set it may not have come so far as to tell. */
 	sdp_sk_conn_error(conn, ssk);
@@ -262,10 +262,10 @@ void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly)
 	sdp_sk_conn_set_conn(ssk, NULL);
 	sdp_conn_attach(conn, NULL, NULL);
 	if (orderly) {
-		spin_lock_bh(&conn->tx.lock);
+		spin_lock_bh(&conn->lock);
 		conn->tx.orphan = true;
-		conn->tx.mode.shut_rd = true;
-		spin_unlock_bh(&conn->tx.lock);
+		conn->mode.shut_rd = true;
+		spin_unlock_bh(&conn->lock);
 		sdp_conn_event(conn, SDP_EV_SHUTDOWN);
 		/* A peer that never closes must not keep it for ever; what ends
 		 * already has a shorter time.

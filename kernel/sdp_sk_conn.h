@@ -160,7 +160,7 @@ static inline bool sdp_sk_conn_is_eof(const struct sock *sk,
 {
 	return sk->sk_shutdown & RCV_SHUTDOWN ||
 	       test_bit(SDP_CONN_EOF, &conn->flags) ||
-	       READ_ONCE(conn->tx.err);
+	       READ_ONCE(conn->err);
 }
 
 /**
@@ -174,7 +174,7 @@ static inline bool sdp_sk_conn_is_over(const struct sdp_conn *conn)
 {
 	enum sdp_state state = sdp_conn_state(conn);
 
-	return READ_ONCE(conn->tx.err) || state == SDP_CLOSED ||
+	return READ_ONCE(conn->err) || state == SDP_CLOSED ||
 	       state >= SDP_TIME_WAIT_1;
 }
 
@@ -190,7 +190,7 @@ static inline bool sdp_sk_conn_cannot_send(const struct sock *sk,
 					   const struct sdp_conn *conn)
 {
 	return sk->sk_err || sk->sk_shutdown & SEND_SHUTDOWN ||
-	       READ_ONCE(conn->tx.err);
+	       READ_ONCE(conn->err);
 }
 
 /**

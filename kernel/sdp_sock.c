@@ -473,11 +473,11 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 			value = sdp_urg_at_mark(conn, sock_flag(sk, SOCK_URGINLINE));
 		} else if (conn) {
 			sdp_tx_want_space(conn);	/* reaps */
-			spin_lock_bh(&conn->tx.lock);
+			spin_lock_bh(&conn->lock);
 			value = conn->tx.outstanding + conn->tx.lent;
 			if (cmd == SIOCOUTQNSD)
 				value -= conn->tx.inflight_bytes;
-			spin_unlock_bh(&conn->tx.lock);
+			spin_unlock_bh(&conn->lock);
 		}
 		release_sock(sk);
 	}

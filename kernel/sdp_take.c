@@ -46,24 +46,24 @@ void sdp_take_wanted(struct sdp_conn *conn, bool again)
 /* Is what the peer offers next in the stream, and nobody's? */
 static bool sdp_take_is_next(struct sdp_conn *conn)
 {
-	lockdep_assert_held(&conn->tx.lock);
-	return !conn->tx.dead && !conn->tx.hold_reads &&
-	       sdp_snk_may_read(&conn->tx.mode.snk) && !sdp_conn_unread(conn);
+	lockdep_assert_held(&conn->lock);
+	return !conn->dead && !conn->tx.hold_reads &&
+	       sdp_snk_may_read(&conn->mode.snk) && !sdp_conn_unread(conn);
 }
 
 bool sdp_take_begin(struct sdp_conn *conn)
 {
 	bool mine = false;
 
-	if (!READ_ONCE(conn->tx.mode.snk.held.n))
+	if (!READ_ONCE(conn->mode.snk.held.n))
 		return false;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	if (!conn->tx.taking && sdp_take_is_next(conn)) {
 		conn->tx.taking = true;
 		conn->tx.gave_up = false;
 		mine = true;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return mine;
 }
 
@@ -73,14 +73,14 @@ static u32 sdp_take_offered(struct sdp_conn *conn, u32 *id)
 	const struct sdp_advert *from;
 	u32 bytes = 0;
 
-	spin_lock_bh(&conn->tx.lock);
-	from = sdp_snk_may_read(&conn->tx.mode.snk);
+	spin_lock_bh(&conn->lock);
+	from = sdp_snk_may_read(&conn->mode.snk);
 	if (sdp_take_is_next(conn) && list_empty(&conn->tx.reads) &&
 	    !conn->tx.gave_up) {
 		*id = from->mseq;
 		bytes = from->left;
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return bytes;
 }
 
@@ -91,15 +91,15 @@ static int sdp_take_queue(struct sdp_conn *conn, struct sdp_loan *loan)
 
 	if (err)
 		return err;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	/* Nothing is listed behind sdp_tx_drop(). */
-	if (conn->tx.dead) {
+	if (conn->dead) {
 		err = -ENODEV;
 	} else {
 		list_add_tail(&loan->op.node, &conn->tx.reads);
 		list_add_tail(&loan->node, &conn->tx.takes);
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return err;
 }
 
@@ -135,26 +135,26 @@ size_t sdp_take_reap(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	list_for_each_entry(loan, &conn->tx.takes, node) {
 		/* Not what the peer offers now, or nothing goes any more. */
 		if (loan->state == SDP_LOAN_QUEUED &&
-		    (conn->tx.err || !sdp_tx_may_take(conn, loan))) {
+		    (conn->err || !sdp_tx_may_take(conn, loan))) {
 			list_del_init(&loan->op.node);
 			loan->state = SDP_LOAN_FREE;
 			/* And nothing behind it: there would be a hole. */
 			conn->tx.gave_up = true;
 		}
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return sdp_loan_reap(conn, &conn->tx.takes);
 }
 
 void sdp_take_end(struct sdp_conn *conn)
 {
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	conn->tx.taking = false;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	/* Another reader, who waited. */
 	if (wq_has_sleeper(&conn->wq))
 		wake_up(&conn->wq);

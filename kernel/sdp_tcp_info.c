@@ -52,7 +52,7 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 	unsigned long now = jiffies, acked;
 	s32 notsent;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	notsent = conn->tx.outstanding - conn->tx.inflight_bytes;
 	acked = conn->tx.progress;
 	if (time_after(READ_ONCE(conn->rx.heard), acked))
@@ -63,7 +63,7 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_rtt = conn->tx.rtt.srtt_us;
 	info->tcpi_rttvar = conn->tx.rtt.var_us;
 	info->tcpi_min_rtt = conn->tx.rtt.min_us;
-	info->tcpi_snd_cwnd = sdp_flow_credits(&conn->tx.flow);
+	info->tcpi_snd_cwnd = sdp_flow_credits(&conn->flow);
 	info->tcpi_snd_wnd = info->tcpi_snd_cwnd * conn->snd_max;
 	info->tcpi_notsent_bytes = max(notsent, 0);
 	info->tcpi_bytes_sent = conn->tx.bytes;
@@ -74,7 +74,7 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_data_segs_out = conn->tx.data_msgs;
 	info->tcpi_delivered = conn->tx.msgs - min_t(u64, conn->tx.msgs,
 						     conn->tx.inflight);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 static void sdp_tcp_info_received(struct sdp_conn *conn, struct tcp_info *info)

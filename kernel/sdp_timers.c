@@ -30,7 +30,7 @@ void sdp_timers_begins(struct sdp_conn *conn)
 		return;
 	conn->tx.progress = jiffies;
 	/* A check that was to come before stays. */
-	if (unlikely(conn->tx.user_timeout && !conn->tx.dead))
+	if (unlikely(conn->tx.user_timeout && !conn->dead))
 		sdp_conn_check_later(conn, conn->tx.lease_check ? 0 :
 						   conn->tx.user_timeout);
 }
@@ -47,8 +47,8 @@ void sdp_timers_lease(struct sdp_conn *conn)
 	bool timed = conn->tx.keep_idle || conn->tx.watched ||
 		     sdp_timers_is_timed(conn);
 
-	lockdep_assert_held(&conn->tx.lock);
-	if (conn->tx.lease_check || conn->tx.dead)
+	lockdep_assert_held(&conn->lock);
+	if (conn->tx.lease_check || conn->dead)
 		return;
 	conn->tx.lease_check = true;
 	/* A check may be due before: it is for it to say when the next is. */
@@ -76,7 +76,7 @@ static u32 sdp_timers_idle(const struct sdp_conn *conn)
 
 	/* Both have said all, and the peer may go: he will not tell. */
 	if (conn->tx.deaf && conn->tx.fin_posted &&
-	    conn->tx.state == SDP_LAST_ACK)
+	    conn->state == SDP_LAST_ACK)
 		return 0;
 	if (conn->tx.waiting)
 		idle = min_t(u32, idle, SDP_TIMERS_STARVED);
@@ -93,7 +93,7 @@ static u32 sdp_timers_idle(const struct sdp_conn *conn)
 static unsigned long sdp_timers_check_leases(struct sdp_conn *conn,
 					     unsigned long now)
 {
-	struct sdp_src *src = &conn->tx.mode.src;
+	struct sdp_src *src = &conn->mode.src;
 	/* Also one that waits for a credit, which the peer may never give. */
 	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
 				      sdp_src_may_cancel(src));
@@ -198,10 +198,10 @@ void sdp_timers_answered(struct sdp_conn *conn)
 	bool other = sdp_timers_is_timed(conn);
 	u32 idle = sdp_timers_idle(conn);
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	conn->tx.keepalive = false;
 	WRITE_ONCE(conn->rx.heard, jiffies);
-	if (idle && !conn->tx.dead)
+	if (idle && !conn->dead)
 		sdp_conn_check_later(conn, other ? 0 : idle);
 	else
 		conn->tx.watched = false;
@@ -209,24 +209,24 @@ void sdp_timers_answered(struct sdp_conn *conn)
 
 void sdp_timers_deaf(struct sdp_conn *conn)
 {
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	conn->tx.deaf = true;
 	/* Silence was nobody's concern before. */
 	WRITE_ONCE(conn->rx.heard, jiffies);
-	if (!conn->tx.dead)
+	if (!conn->dead)
 		sdp_conn_check_later(conn, 0);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_timers_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
 {
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	/* Who asks for it now did not ask before, so it begins now. */
 	if (keep_idle && !conn->tx.keep_idle)
 		WRITE_ONCE(conn->rx.heard, jiffies);
 	WRITE_ONCE(conn->tx.keep_idle, keep_idle);
 	WRITE_ONCE(conn->tx.user_timeout, user_timeout);
-	if (!conn->tx.dead && (keep_idle || user_timeout))
+	if (!conn->dead && (keep_idle || user_timeout))
 		sdp_conn_check_later(conn, 0);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }

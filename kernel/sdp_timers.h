@@ -44,7 +44,7 @@ enum { SDP_TIMERS_CANCEL = 20 * HZ };
 
 /**
  * sdp_timers_begins() - something is about to be queued or lent
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * If nothing was under way the time for progress begins now: what was sent before
  * has arrived.
@@ -55,7 +55,7 @@ void sdp_timers_begins(struct sdp_conn *conn);
 
 /**
  * sdp_timers_lease() - memory is lent that no call waits for
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
  */
@@ -63,7 +63,7 @@ void sdp_timers_lease(struct sdp_conn *conn);
 
 /**
  * sdp_timers_watch() - a message waits for credits
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Who waits with nothing under way would never hear of a peer that is gone, if the
  * word of its going was lost: TCP probes a closed window.
@@ -84,7 +84,7 @@ void sdp_timers_deaf(struct sdp_conn *conn);
 
 /**
  * sdp_timers_answered() - the peer's device has answered a keepalive
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
  */
@@ -92,7 +92,7 @@ void sdp_timers_answered(struct sdp_conn *conn);
 
 /**
  * sdp_timers_check() - is it time to give up, or to ask?
- * @conn: the connection, tx.lock held; what has arrived has been reaped
+ * @conn: the connection, conn->lock held; what has arrived has been reaped
  *
  * What is to be done is in tx.done and tx.ctl then.
  *

@@ -42,9 +42,9 @@ static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 	u32 charge = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload -
 		     msg->charged;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	sdp_timers_begins(conn);
-	if (conn->tx.dead) {
+	if (conn->dead) {
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
 		return false;
@@ -69,7 +69,7 @@ static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 /* The message that was to offer something is not needed. */
 static void sdp_tx_drop_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	list_del_init(&msg->node);
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
 	sdp_msg_free(conn, msg);
@@ -77,15 +77,15 @@ static void sdp_tx_drop_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	sdp_tx_enqueue(conn, msg);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 /* What is lent has the connection's clocks run as what is copied has. */
 static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	sdp_timers_begins(conn);
 	list_add_tail(&msg->node, &conn->tx.queue);
 }
@@ -104,9 +104,9 @@ int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 	bool lease = msg->loan->lease;
 	int err = sdp_loan_lend(conn, msg->loan);
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	/* Nothing is listed behind sdp_tx_drop(). */
-	if (!err && (conn->tx.dead || conn->tx.fin_queued || conn->tx.err ||
+	if (!err && (conn->dead || conn->tx.fin_queued || conn->err ||
 		     (!lease && conn->tx.withdrawn)))
 		err = -ECANCELED;
 	if (err) {
@@ -120,7 +120,7 @@ int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 		else
 			sdp_tx_enqueue(conn, msg);
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return err;
 }
 
@@ -130,7 +130,7 @@ void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
 	struct list_head *at = *behind;
 	struct sdp_msg *msg, *next;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	if (loan->msg)
 		at = &loan->msg->node;
 	list_for_each_entry_safe(msg, next, msgs, node) {
@@ -145,14 +145,14 @@ void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
 	else
 		*behind = at;
 	loan->rest = false;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_tx_withdraw(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	conn->tx.withdrawn = true;
 	list_for_each_entry(loan, &conn->tx.loans, node)
 		if (loan->state == SDP_LOAN_QUEUED)
@@ -167,7 +167,7 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 
 	if (list_empty_careful(&conn->tx.queue))
 		return NULL;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	if (!list_empty(&conn->tx.queue)) {
 		msg = list_last_entry(&conn->tx.queue, struct sdp_msg, node);
 		if (sdp_msg_room(conn, frag, msg)) {
@@ -177,7 +177,7 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 			msg = NULL;
 		}
 	}
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	return msg;
 }
 
@@ -223,7 +223,7 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 	    !list_is_last(&msg->node, &conn->tx.queue))
 		goto goes;
 	if (conn->tx.small_out &&
-	    sdp_flow_acked(&conn->tx.flow, conn->tx.small_mseq))
+	    sdp_flow_acked(&conn->flow, conn->tx.small_mseq))
 		conn->tx.small_out = false;
 	switch (sdp_mode_hold(conn->tx.delay, conn->tx.small_out,
 			      conn->tx.inflight)) {
@@ -245,20 +245,20 @@ goes:
 static bool sdp_tx_needs_pipeline(const struct sdp_conn *conn,
 				  const struct sdp_msg *msg)
 {
-	return !msg->payload && conn->tx.mode.src.mode == SDP_MODE_COMBINED;
+	return !msg->payload && conn->mode.src.mode == SDP_MODE_COMBINED;
 }
 
 /* May what comes next of the stream be posted as it is? (4.1 to 4.4) */
 static bool sdp_tx_may_follow(const struct sdp_conn *conn,
 			      const struct sdp_msg *msg)
 {
-	const struct sdp_src *src = &conn->tx.mode.src;
+	const struct sdp_src *src = &conn->mode.src;
 
 	if (likely(!msg->loan))
 		return sdp_src_may_copy(src);
 	if (sdp_tx_needs_pipeline(conn, msg))
 		return sdp_src_may_change(src, SDP_MODE_PIPELINED);
-	return sdp_src_may_offer(src) && sdp_mode_has_advert(&conn->tx.mode) &&
+	return sdp_src_may_offer(src) && sdp_mode_has_advert(&conn->mode) &&
 	       src->out.n < READ_ONCE(conn->sn->zcopy_adverts);
 }
 
@@ -272,7 +272,7 @@ static void sdp_tx_fill_offer(struct sdp_conn *conn, struct sdp_msg *msg,
 
 static void sdp_tx_stream_posted(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	struct sdp_src *src = &conn->tx.mode.src;
+	struct sdp_src *src = &conn->mode.src;
 
 	if (likely(!msg->loan)) {
 		sdp_src_copied(src);
@@ -289,7 +289,7 @@ static void sdp_tx_stream_posted(struct sdp_conn *conn, struct sdp_msg *msg)
 /* Write what is next of the stream to where the peer's reader wants it. */
 static bool sdp_tx_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	struct sdp_src *src = &conn->tx.mode.src;
+	struct sdp_src *src = &conn->mode.src;
 	const struct sdp_advert *to = sdp_src_may_write(src);
 	struct sdp_loan *loan = msg->loan;
 
@@ -327,11 +327,11 @@ static bool sdp_tx_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
  */
 static bool sdp_tx_push_lease(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	const struct sdp_advert *to = sdp_src_may_write(&conn->tx.mode.src);
+	const struct sdp_advert *to = sdp_src_may_write(&conn->mode.src);
 	struct sdp_loan *loan = msg->loan;
 
 	/* Something is owed for what is there: that goes first. */
-	if (!to || conn->tx.mode.src.wrote)
+	if (!to || conn->mode.src.wrote)
 		return false;
 	if (to->left < loan->span.bytes) {
 		sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_REFUSED);
@@ -357,7 +357,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	if (unlikely(msg->op == SDP_OP_WRITE))
 		return sdp_tx_push_write(conn, msg);
 	if (unlikely(msg->loan && msg->loan->lease &&
-		     conn->tx.mode.src.held.n))
+		     conn->mode.src.held.n))
 		return sdp_tx_push_lease(conn, msg);
 	if (sdp_tx_hold(conn, msg) || !sdp_tx_may_follow(conn, msg))
 		return false;
@@ -404,7 +404,7 @@ static bool sdp_tx_push_back(struct sdp_conn *conn)
 
 bool sdp_tx_may_take(const struct sdp_conn *conn, const struct sdp_loan *loan)
 {
-	const struct sdp_advert *from = sdp_snk_may_read(&conn->tx.mode.snk);
+	const struct sdp_advert *from = sdp_snk_may_read(&conn->mode.snk);
 
 	return from && from->mseq == loan->op.mseq &&
 	       from->left >= loan->span.bytes;
@@ -413,7 +413,7 @@ bool sdp_tx_may_take(const struct sdp_conn *conn, const struct sdp_loan *loan)
 /* Read what the peer offers to where it is wanted. */
 static bool sdp_tx_push_read(struct sdp_conn *conn)
 {
-	struct sdp_snk *snk = &conn->tx.mode.snk;
+	struct sdp_snk *snk = &conn->mode.snk;
 	const struct sdp_advert *from;
 	struct sdp_msg *msg;
 	u32 room;
@@ -471,7 +471,7 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 			return true;
 		conn->tx.reg_owed = conn->tx.reg_waits;
 	} else if (conn->tx.fin_queued && !conn->tx.fin_posted &&
-		   sdp_src_may_copy(&conn->tx.mode.src)) {
+		   sdp_src_may_copy(&conn->mode.src)) {
 		if (sdp_ctl_push_fin(conn))
 			return true;
 	}
@@ -487,14 +487,14 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 		conn->tx.flush--;
 		return true;
 	}
-	return sdp_flow_owes_update(&conn->tx.flow) &&
+	return sdp_flow_owes_update(&conn->flow) &&
 	       sdp_ctl_push_data(conn, SDP_FLOW_UPDATE);
 }
 
 static bool sdp_tx_may_post(const struct sdp_conn *conn)
 {
-	return conn->tx.queues && conn->tx.state >= SDP_ESTABLISHED &&
-	       conn->tx.state <= SDP_TIME_WAIT_1;
+	return conn->queues && conn->state >= SDP_ESTABLISHED &&
+	       conn->state <= SDP_TIME_WAIT_1;
 }
 
 /* Is there a reason to be told of the next send completion? */
@@ -513,7 +513,7 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 
 static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 {
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	if (test_and_clear_bit(SDP_CONN_UNCORK, &conn->flags))
 		sdp_tx_uncork(conn);
 	/* The event we armed for has come: there is something to reap. */
@@ -602,11 +602,11 @@ void sdp_tx_set_limit(struct sdp_conn *conn, u32 least, u32 most)
 	if (likely(least == READ_ONCE(conn->tx.limit_least) &&
 		   most == READ_ONCE(conn->tx.limit_most)))
 		return;
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->tx.limit_least, least);
 	WRITE_ONCE(conn->tx.limit_most, most);
 	WRITE_ONCE(conn->tx.limit, least);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 /*
@@ -646,8 +646,8 @@ static u8 sdp_tx_take_done(struct sdp_conn *conn)
  */
 static u8 sdp_tx_try(struct sdp_conn *conn, bool reap)
 {
-	lockdep_assert_held(&conn->tx.lock);
-	if (!conn->tx.queues)
+	lockdep_assert_held(&conn->lock);
+	if (!conn->queues)
 		return 0;
 	__sdp_tx_run(conn, reap);
 	return sdp_tx_take_done(conn);
@@ -657,9 +657,9 @@ static void sdp_tx_go(struct sdp_conn *conn, bool reap)
 {
 	u8 done;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	done = sdp_tx_try(conn, reap);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (done)
 		sdp_tx_settle(conn, done);
 }
@@ -680,12 +680,12 @@ void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 		return;
 	if (!(delay & SDP_DELAY_CORK))
 		sdp_conn_uncork_never(conn);
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	clear_bit(SDP_CONN_UNCORK, &conn->flags);
 	WRITE_ONCE(conn->tx.delay, delay);
 	if (!(delay & SDP_DELAY_CORK))
 		conn->tx.corked = false;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 bool sdp_tx_want_space(struct sdp_conn *conn)
@@ -693,13 +693,13 @@ bool sdp_tx_want_space(struct sdp_conn *conn)
 	bool room, others;
 	u8 done;
 
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	others = conn->tx.want_space;
-	if (!conn->tx.dead)
+	if (!conn->dead)
 		conn->tx.want_space = true;
 	done = sdp_tx_try(conn, true);
-	room = conn->tx.dead || !conn->tx.want_space;
-	spin_unlock_bh(&conn->tx.lock);
+	room = conn->dead || !conn->tx.want_space;
+	spin_unlock_bh(&conn->lock);
 	/* Who asks now sees the room himself; who asked before sleeps. */
 	sdp_tx_settle(conn, others ? done : done & ~SDP_TX_DONE_SPACE);
 	return room;
@@ -732,10 +732,10 @@ static void sdp_tx_unlend(struct sdp_conn *conn, struct list_head *loans)
 		if (!loan->lease)
 			sdp_span_try_unpin(&loan->span);
 	}
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	list_for_each_entry(loan, loans, node)
 		loan->state = SDP_LOAN_FREE;
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_tx_drop(struct sdp_conn *conn)
@@ -747,7 +747,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	sdp_conn_uncork_never(conn);
 	sdp_conn_check_never(conn);
 	sdp_conn_fetch_never(conn);
-	spin_lock_bh(&conn->tx.lock);
+	spin_lock_bh(&conn->lock);
 	list_splice_init(&conn->tx.posted, &drop);
 	list_splice_tail_init(&conn->tx.queue, &drop);
 	list_splice_tail_init(&conn->tx.reads, &drop);
@@ -764,7 +764,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	loans = sdp_tx_hold_back(&conn->tx.loans);
 	takes = sdp_tx_hold_back(&conn->tx.takes);
 	asks = sdp_tx_hold_back(&conn->tx.asks);
-	spin_unlock_bh(&conn->tx.lock);
+	spin_unlock_bh(&conn->lock);
 	if (loans)
 		sdp_tx_unlend(conn, &conn->tx.loans);
 	if (takes)

@@ -49,7 +49,7 @@ void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
 
 /**
  * sdp_tx_withdraw() - what a caller lends and nobody knows goes another way
- * @conn: the connection, tx.lock held
+ * @conn: the connection, conn->lock held
  *
  * Nor is anything more taken by sdp_tx_queue_offer().
  *
@@ -138,7 +138,7 @@ enum { SDP_TX_LENT = 4 };
  * @share: 1: so that no more is taken; 2: so that nobody is told of room, which
  *	TCP_NOTSENT_LOWAT has at half of it
  *
- * Context: any; a hint, of who has not tx.lock.
+ * Context: any; a hint, of who has not conn->lock.
  * Return: true if so; never without TCP_NOTSENT_LOWAT.
  */
 static inline bool sdp_tx_is_enough(const struct sdp_conn *conn, u32 share)
@@ -200,7 +200,7 @@ bool sdp_tx_want_space(struct sdp_conn *conn);
 
 /**
  * sdp_tx_may_take() - is it still the memory for what is read next?
- * @conn: the connection; tx.lock held
+ * @conn: the connection; conn->lock held
  * @loan: on tx.reads, for the advert whose MSeq its request has
  *
  * Context: process or softirq.
@@ -210,7 +210,7 @@ bool sdp_tx_may_take(const struct sdp_conn *conn, const struct sdp_loan *loan);
 
 /**
  * sdp_tx_drop() - forget all that was queued or posted
- * @conn: the connection; tx.dead is set and the device is done with it
+ * @conn: the connection; conn->dead is set and the device is done with it
  *
  * Context: process.
  */

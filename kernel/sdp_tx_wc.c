@@ -7,7 +7,7 @@
  * was read is handed to the reader here, before the peer can be told of it, so
  * nothing that it sends then can overtake it.
  *
- * All this is under tx.lock.  What needs a call up is left in tx.done, for who
+ * All this is under conn->lock.  What needs a call up is left in tx.done, for who
  * polled to act upon without the lock.
  */
 #include "sdp_post.h"
@@ -20,7 +20,7 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_buf *buf = msg->buf;
 
-	sdp_snk_read(&conn->tx.mode.snk, msg->bytes);
+	sdp_snk_read(&conn->mode.snk, msg->bytes);
 	conn->tx.ctl |= SDP_CTL_RD_COMPL;
 	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, msg->bytes);
 	spin_lock(&conn->rx.lock);
@@ -59,7 +59,7 @@ static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->loan->moved = msg->bytes;
 	conn->tx.lent_at = jiffies;
 	if (msg->loan->lease)
-		sdp_mode_lent(&conn->tx.mode, true);
+		sdp_mode_lent(&conn->mode, true);
 	list_add_tail(&msg->node, &conn->tx.back);
 }
 
@@ -111,7 +111,7 @@ void sdp_tx_wc(struct sdp_conn *conn, struct sdp_msg *msg, int status)
 	struct sdp_msg *first;
 	bool last;
 
-	lockdep_assert_held(&conn->tx.lock);
+	lockdep_assert_held(&conn->lock);
 	trace_sdp_send_done(conn->id, msg->mid, msg->mseq, status);
 	if (status) {
 		/* All stays posted until the queue pair is destroyed. */

@@ -7,7 +7,7 @@
 
 /**
  * sdp_tx_wc() - a signalled send completed, and all before it
- * @conn: the connection; tx.lock held
+ * @conn: the connection; conn->lock held
  * @msg: the message
  * @status: 0, or a negative errno: the queue pair is in error.  -ETIMEDOUT if
  *	the peer's device did not answer

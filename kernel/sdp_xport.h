@@ -22,8 +22,8 @@ struct sdp_span;
  * A connection exists before its transport has anything to post to or to poll, and
  * after: an address is being resolved, or the device has gone.  Whoever reaches a
  * connection may do so at any time, and need not know.  The transport sets
- * conn->tx.queues when it has made the queues, and clears it, as it sets tx.dead,
- * before it takes them away, both under conn->tx.lock.  What is marked (q) is called
+ * conn->queues when it has made the queues, and clears it, as it sets conn->dead,
+ * before it takes them away, both under conn->lock.  What is marked (q) is called
  * while it is set, and is nobody's to call otherwise; of receives SDP_CONN_OPEN says
  * the same, under conn->rx.poll.
  */
@@ -54,7 +54,7 @@ struct sdp_xport {
 	 */
 	void (*act)(struct sdp_conn *conn, unsigned int actions);
 
-	/* (q) Under conn->tx.lock.  0 or negative errno.
+	/* (q) Under conn->lock.  0 or negative errno.
 	 * What post() does is said by msg->op; one that offers memory makes it
 	 * readable for the peer before the message goes.
 	 */
@@ -66,11 +66,11 @@ struct sdp_xport {
 	 */
 	int (*poll_recv)(struct sdp_conn *conn, int budget);
 	/* (q) Hand completions to sdp_tx_wc(), with 0, -ETIMEDOUT where the
-	 * peer's device did not answer, or another errno; under conn->tx.lock.
+	 * peer's device did not answer, or another errno; under conn->lock.
 	 */
 	void (*poll_send)(struct sdp_conn *conn);
 	/* Ask for one event; true if completions are already there.  The first
-	 * as poll_recv(), the second (q), under conn->tx.lock.
+	 * as poll_recv(), the second (q), under conn->lock.
 	 */
 	bool (*arm_recv)(struct sdp_conn *conn);
 	bool (*arm_send)(struct sdp_conn *conn);
@@ -98,10 +98,10 @@ struct sdp_xport {
 	 */
 	void (*unlend)(struct sdp_conn *conn, struct sdp_span *span);
 
-	/* The peer has had our device forget its key: under tx.lock. */
+	/* The peer has had our device forget its key: under conn->lock. */
 	void (*ended)(struct sdp_conn *conn, struct sdp_span *span);
 
-	/* A posted message comes back: under tx.lock. */
+	/* A posted message comes back: under conn->lock. */
 	void (*unmap_msg)(struct sdp_conn *conn, struct sdp_msg *msg);
 
 	/* Where it stands, if it has its queues; for tools. */
