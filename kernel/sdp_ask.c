@@ -29,10 +29,10 @@ bool sdp_ask_begin(struct sdp_conn *conn)
 	    READ_ONCE(conn->mode.snk.mode) != SDP_MODE_PIPELINED)
 		return false;
 	spin_lock_bh(&conn->lock);
-	mine = !conn->dead && !conn->err && !conn->tx.taking &&
+	mine = !conn->dead && !conn->err && !conn->zsink.taking &&
 	       sdp_mode_may_ask(&conn->mode, sdp_conn_unread(conn));
 	if (mine)
-		conn->tx.taking = true;
+		conn->zsink.taking = true;
 	spin_unlock_bh(&conn->lock);
 	return mine;
 }
@@ -49,7 +49,7 @@ static int sdp_ask_queue(struct sdp_conn *conn, struct sdp_loan *loan)
 		err = -ENODEV;
 	} else {
 		conn->tx.ctl |= SDP_CTL_SINK_AVAIL;
-		list_add_tail(&loan->node, &conn->tx.asks);
+		list_add_tail(&loan->node, &conn->zsink.asks);
 	}
 	spin_unlock_bh(&conn->lock);
 	return err;
@@ -75,7 +75,7 @@ int sdp_ask_make(struct sdp_conn *conn, const struct iov_iter *iter, size_t len)
 
 size_t sdp_ask_reap(struct sdp_conn *conn)
 {
-	return sdp_loan_reap(conn, &conn->tx.asks);
+	return sdp_loan_reap(conn, &conn->zsink.asks);
 }
 
 void sdp_ask_cancel(struct sdp_conn *conn)
@@ -83,7 +83,7 @@ void sdp_ask_cancel(struct sdp_conn *conn)
 	struct sdp_loan *loan;
 
 	spin_lock_bh(&conn->lock);
-	list_for_each_entry(loan, &conn->tx.asks, node)
+	list_for_each_entry(loan, &conn->zsink.asks, node)
 		if (loan->state == SDP_LOAN_QUEUED)
 			loan->state = SDP_LOAN_FREE;
 	if (sdp_snk_may_cancel(&conn->mode.snk))
@@ -96,14 +96,14 @@ void sdp_ask_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	struct sdp_loan *loan;
 
 	lockdep_assert_held(&conn->lock);
-	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
+	loan = list_first_entry_or_null(&conn->zsink.asks, struct sdp_loan, node);
 	if (!loan || loan->state != SDP_LOAN_OUT)
 		return;
 	loan->moved = told->bytes;
 	sdp_loan_comes_back(conn, loan);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
 	sdp_mode_asked(&conn->mode, told->bytes);
-	conn->tx.filled_bytes += told->bytes;
+	conn->stats.filled_bytes += told->bytes;
 	spin_lock(&conn->rx.lock);
 	conn->rx.bytes += told->bytes;
 	conn->rx.read += told->bytes;

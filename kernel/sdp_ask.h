@@ -52,7 +52,7 @@ size_t sdp_ask_reap(struct sdp_conn *conn);
  */
 static inline bool sdp_ask_is_out(const struct sdp_conn *conn)
 {
-	return !list_empty_careful(&conn->tx.asks);
+	return !list_empty_careful(&conn->zsink.asks);
 }
 
 /**

@@ -55,15 +55,15 @@ static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 {
 	lockdep_assert_held(&conn->rx.lock);
 	if (buf->owed)
-		conn->rx.owed += sign * (int)buf->size;
+		conn->ring.owed += sign * (int)buf->size;
 	if (buf->fetched) {
 		conn->rx.fetched += sign * (int)buf->size;
 		if (!buf->filled)
 			conn->rx.fetching += sign * (int)buf->size;
 		return;
 	}
-	conn->rx.nbufs += sign;
-	conn->rx.mem += sign * (int)buf->size;
+	conn->ring.nbufs += sign;
+	conn->ring.mem += sign * (int)buf->size;
 }
 
 /* @unread: it is for bytes that have come, and no device need know it. */
@@ -80,7 +80,7 @@ static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool fetch,
 	buf->size = size;
 	buf->fetched = fetch;
 	/* Who is owned has a payer: with sdp_conn_own(). */
-	buf->owed = !smp_load_acquire(&conn->rx.owned);
+	buf->owed = !smp_load_acquire(&conn->ring.owned);
 	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
 	if (!buf->page)
 		goto fail_buf;
@@ -186,7 +186,7 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 /* Pages kept for the next messages; with conn->lock held, or by the last user. */
 static struct page *sdp_msg_take_spare(struct sdp_conn *conn)
 {
-	struct page *page = conn->tx.spare[--conn->tx.nspare];
+	struct page *page = conn->spare.spare[--conn->spare.nspare];
 
 	sdp_mem_add(-(s64)page_size(page));
 	return page;
@@ -196,16 +196,16 @@ static void sdp_msg_keep_spare(struct sdp_conn *conn, struct page *page)
 {
 	get_page(page);
 	sdp_mem_add(page_size(page));
-	conn->tx.spare[conn->tx.nspare++] = page;
+	conn->spare.spare[conn->spare.nspare++] = page;
 	sdp_msg_fit(conn);
 }
 
 void sdp_msg_fit(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	while (conn->tx.nspare &&
-	       conn->tx.outstanding + conn->tx.nspare *
-	       page_size(conn->tx.spare[0]) > READ_ONCE(conn->tx.limit))
+	while (conn->spare.nspare &&
+	       conn->tx.outstanding + conn->spare.nspare *
+	       page_size(conn->spare.spare[0]) > READ_ONCE(conn->tx.limit))
 		put_page(sdp_msg_take_spare(conn));
 }
 
@@ -215,12 +215,12 @@ static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
 {
 	struct page *page = NULL;
 
-	if (!READ_ONCE(conn->tx.nspare) ||
+	if (!READ_ONCE(conn->spare.nspare) ||
 	    (frag->page && (frag->offset + bytes <= frag->size ||
 			    page_ref_count(frag->page) == 1)))
 		return;
 	spin_lock_bh(&conn->lock);
-	if (conn->tx.nspare)
+	if (conn->spare.nspare)
 		page = sdp_msg_take_spare(conn);
 	spin_unlock_bh(&conn->lock);
 	if (!page)
@@ -374,7 +374,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 
 	lockdep_assert_held(&conn->lock);
 	/* The only reference is ours: neither the fragment's nor a message's. */
-	if (page && conn->tx.nspare < SDP_TX_SPARE && PageCompound(page) &&
+	if (page && conn->spare.nspare < SDP_TX_SPARE && PageCompound(page) &&
 	    !page_is_pfmemalloc(page) && page_ref_count(page) == 1 &&
 	    !sdp_mem_is_short())
 		sdp_msg_keep_spare(conn, page);
@@ -384,7 +384,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 void sdp_msg_idle(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	while (conn->tx.nspare)
+	while (conn->spare.nspare)
 		put_page(sdp_msg_take_spare(conn));
 }
 
@@ -394,14 +394,14 @@ void sdp_buf_purge(struct sdp_conn *conn)
 	struct sdp_msg *msg, *next_msg;
 
 	list_splice_init(&conn->tx.posted, &conn->tx.queue);
-	list_splice_init(&conn->tx.reads, &conn->tx.queue);
+	list_splice_init(&conn->zsink.reads, &conn->tx.queue);
 	list_for_each_entry_safe(msg, next_msg, &conn->tx.queue, node) {
 		list_del_init(&msg->node);
 		sdp_msg_free(conn, msg);
 	}
 	list_for_each_entry_safe(buf, next_buf, &conn->rx.all, all)
 		sdp_buf_free(conn, buf);
-	while (conn->tx.nspare)
+	while (conn->spare.nspare)
 		put_page(sdp_msg_take_spare(conn));
 }
 

@@ -100,7 +100,7 @@ enum sdp_loan_state {
  * connection (sdp_lease.c).
  */
 struct sdp_loan {
-	struct list_head node;	/* tx.loans, tx.takes or tx.asks */
+	struct list_head node;	/* zsrc.loans, zsink.takes or zsink.asks */
 	u8 state;		/* enum sdp_loan_state; conn->lock */
 	bool lease;
 	bool rest;		/* refused, and to be copied; conn->lock */

@@ -43,12 +43,12 @@ enum {
  */
 static unsigned int sdp_conn_delivers(const struct sdp_conn *conn)
 {
-	unsigned long due = conn->tx.progress +
+	unsigned long due = conn->timers.progress +
 			    msecs_to_jiffies(READ_ONCE(conn->sn->fin_timeout));
 
 	lockdep_assert_held(&conn->lock);
 	if (conn->dead || conn->state == SDP_TIME_WAIT_1 ||
-	    (!conn->tx.outstanding && !conn->tx.lent) ||
+	    (!conn->tx.outstanding && !conn->zsrc_async.lent) ||
 	    time_after_eq(jiffies, due))
 		return 0;
 	return jiffies_to_msecs(due - jiffies) + 1;
@@ -215,12 +215,12 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.posted);
 	INIT_LIST_HEAD(&conn->tx.ctl_free);
-	INIT_LIST_HEAD(&conn->tx.reads);
+	INIT_LIST_HEAD(&conn->zsink.reads);
 	INIT_LIST_HEAD(&conn->tx.back);
-	INIT_LIST_HEAD(&conn->tx.loans);
-	INIT_LIST_HEAD(&conn->tx.takes);
-	INIT_LIST_HEAD(&conn->tx.asks);
-	__skb_queue_head_init(&conn->tx.notes);
+	INIT_LIST_HEAD(&conn->zsrc.loans);
+	INIT_LIST_HEAD(&conn->zsink.takes);
+	INIT_LIST_HEAD(&conn->zsink.asks);
+	__skb_queue_head_init(&conn->zsrc_async.notes);
 	for (i = 0; i < SDP_CTL_MSGS; i++) {
 		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;
 		conn->tx.ctl_msg[i].slots = 1;
@@ -233,9 +233,9 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_LIST_HEAD(&conn->rx.queue);
 	INIT_LIST_HEAD(&conn->rx.all);
 	INIT_LIST_HEAD(&conn->rx.ready);
-	conn->rx.rq_size = U16_MAX;
-	conn->rx.max_bytes = U32_MAX;
-	conn->rx.target = SDP_WIRE_CREDITS_MIN;
+	conn->ring.rq_size = U16_MAX;
+	conn->ring.max_bytes = U32_MAX;
+	conn->ring.target = SDP_WIRE_CREDITS_MIN;
 	INIT_LIST_HEAD(&conn->accept_node);
 	/* Tools may find it from here on. */
 	err = xa_alloc_bh(&sn->all_conns, &conn->place, conn, xa_limit_31b,
@@ -255,7 +255,7 @@ void sdp_conn_own(struct sdp_conn *conn)
 	WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
 	spin_lock_bh(&conn->rx.lock);
 	/* Who sees it sees who pays. */
-	smp_store_release(&conn->rx.owned, true);
+	smp_store_release(&conn->ring.owned, true);
 	spin_unlock_bh(&conn->rx.lock);
 }
 
@@ -321,7 +321,7 @@ void sdp_conn_urgent(struct sdp_conn *conn)
 
 static void sdp_conn_await_abort(struct sdp_conn *conn)
 {
-	sdp_conn_start_timer(conn, READ_ONCE(conn->tx.deaf) ?
+	sdp_conn_start_timer(conn, READ_ONCE(conn->timers.deaf) ?
 				   SDP_ABORT_ALONE_MS : SDP_ABORT_MS);
 	sdp_conn_queue_work(conn);
 }
@@ -356,7 +356,7 @@ static void sdp_conn_begins(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	sdp_rtt_sample(&conn->tx.rtt, ktime_get_ns());
-	conn->tx.progress = jiffies;
+	conn->timers.progress = jiffies;
 	conn->tx.sent_at = jiffies;
 	WRITE_ONCE(conn->rx.data_at, jiffies);
 }

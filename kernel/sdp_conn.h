@@ -124,6 +124,150 @@ struct sdp_meter {
 	u8 way;			/* enum sdp_mode_way */
 };
 
+/* What both devices can: set before it is established, read without locks after. */
+struct sdp_caps {
+	bool may_read;		/* what the peer advertises may be read */
+	bool may_lend;		/* memory may be advertised for the peer to read */
+	bool may_end;		/* the peer takes Send-with-Invalidate */
+	u32 span_max;		/* bytes that one key can be for */
+};
+
+/* The timers of an established connection, by sdp_timers.c; under conn->lock. */
+struct sdp_timers {
+	u32 keep_idle;		/* jiffies of silence until a keepalive; 0: none */
+	u32 user_timeout;	/* jiffies without progress; 0: any */
+	unsigned long progress;	/* jiffies when there was some */
+	bool keepalive;		/* a keepalive is under way */
+	unsigned long keepalive_at; /* jiffies when it was sent */
+	bool watched;		/* a check will come: a message waits for credits */
+	bool lease_check;	/* a check will come: memory is lent beyond calls */
+	bool deaf;		/* the CM tells of no end, theirs or ours */
+};
+
+/* The peer's receive buffers, by sdp_peer_ring.c; under conn->lock. */
+struct sdp_peer_ring {
+	bool asked;		/* the peer was asked for other buffers */
+	unsigned long asked_at;	/* jiffies when it was */
+	u32 ask;		/* bytes of a buffer that it was asked for */
+	bool asks_less;		/* it was for smaller ones, and has not answered */
+	u32 had;		/* bytes of a buffer that it had before that */
+	u8 cuts;		/* full messages with more behind, in a row */
+	bool grown;		/* it has grown its ring, and may shrink it */
+	bool keeps;		/* it never gives buffers back */
+	bool building;		/* a sender makes a message; without lock */
+	u16 flush;		/* empty messages to post, to use old buffers up */
+};
+
+/* What holds the last message back, by sdp_tx.c; under conn->lock. */
+struct sdp_cork {
+	bool held;		/* it waits for completions */
+	bool corked;		/* it waits for the user */
+	unsigned long corked_at; /* jiffies since when */
+	bool small_out;		/* a message that was not full is under way */
+	u32 small_mseq;		/* MSeq of the newest such */
+	u8 delay;		/* enum sdp_mode_delay */
+};
+
+/* What a call advertises or writes, by sdp_offer.c; under conn->lock. */
+struct sdp_zsrc {
+	struct list_head loans;	/* memory for the peer to read, oldest first */
+	unsigned long lent_at;	/* jiffies of the last advert, or of news of one */
+	bool lending;		/* a caller advertises: others do not send */
+	bool withdrawn;		/* what it advertises goes by copy */
+	bool filling;		/* it has more to write right away */
+	struct sdp_mode_costs costs;
+	struct sdp_meter meter;
+};
+
+/* What stays advertised after a call, by sdp_lease.c; under conn->lock. */
+struct sdp_zsrc_async {
+	u32 lent;		/* bytes of it */
+	bool lapsed;		/* the peer refused some: that goes first, by copy */
+	bool telling;		/* an owner is being told */
+	struct sk_buff_head notes; /* those to be told after it */
+};
+
+/* What a reader gets without a copy, by sdp_take.c; under conn->lock. */
+struct sdp_zsink {
+	struct list_head takes;	/* to be read into, in order */
+	struct list_head asks;	/* advertised for the peer to write to: one, or none */
+	struct list_head reads;	/* RDMA Reads to post when there is something to read */
+	bool hold_reads;	/* inline bytes go before, to the reader */
+	bool taking;		/* a reader is: others do not fetch */
+	bool gave_up;		/* the reader has a piece that is not read */
+};
+
+/* A defect of some devices, see sdp_dev.h; under conn->lock. */
+struct sdp_reg_order {
+	bool reg_alone;		/* nothing may be under way when memory is registered */
+	bool reg_waits;		/* a registration waits for that */
+	bool reg_owed;		/* it is of what is sent: it goes before reads */
+};
+
+/* Pages for messages, not cleared, by sdp_buf.c; under conn->lock. */
+struct sdp_spare {
+	u8 nspare;
+	struct page *spare[SDP_TX_SPARE];
+};
+
+/* What tools are shown; under conn->lock. */
+struct sdp_conn_stats {
+	u64 bytes;		/* user bytes posted */
+	u64 lent_bytes;		/* of these, not copied */
+	u64 written_bytes;	/* of these, written to the peer's reader */
+	u64 fetched_bytes;	/* read by RDMA to be copied */
+	u64 taken_bytes;	/* read by RDMA to where they are wanted */
+	u64 filled_bytes;	/* written there by the peer */
+	u64 msgs;		/* messages posted */
+	u64 data_msgs;		/* of these, with payload or an advert */
+	u64 rx_msgs;		/* messages arrived; under rx.poll */
+	u64 rx_data_msgs;	/* of these, with payload or an advert */
+};
+
+/* The ring of receive buffers, by sdp_ring.c. */
+struct sdp_ring {
+	/* Under rx.poll. */
+	u32 asked;		/* bytes of a buffer that the peer wants */
+	u32 asked_at;		/* where the reader was then, as rx.read counts */
+	bool asked_unread;	/* the reader had not taken all then */
+	bool asks;		/* the peer has no answer yet */
+	bool flushed;		/* a buffer that was to go was used */
+	u16 old;		/* posted buffers that are not of rcv_size */
+	u16 flush;		/* posted when it began to shrink */
+	u32 shrink;		/* bytes of a buffer, promised to the peer */
+	u16 rq_size;		/* places in the receive queue */
+	/* Under conn->lock. */
+	bool shrink_told;	/* the promise was posted */
+	u32 shrink_mseq;	/* by this message */
+	bool low;		/* the peer has used most */
+	u8 lows;		/* how often in a row */
+	unsigned long low_at;	/* jiffies of the last time */
+	/* Under rx.lock. */
+	u16 nbufs;		/* buffers */
+	u32 mem;		/* bytes of their pages */
+	u16 target;		/* buffers to have */
+	u32 max_bytes;		/* bytes that they may take */
+	u32 wanted;		/* bytes that a reader waits for, unread ones included */
+	u32 owed;		/* bytes that nobody was charged for */
+	bool owned;		/* somebody has the connection, and is charged */
+	bool withheld;		/* it had no owner, and got less than it wanted */
+	bool full;		/* no room for more buffers, or no memory */
+	bool full_news;		/* who waits was not told of that */
+};
+
+/* What one poll found, by sdp_rx.c; under rx.poll. */
+struct sdp_found {
+	bool data;		/* something for the reader came */
+	bool urgent;		/* something urgent came */
+	bool advert;		/* something was advertised */
+	bool fin;		/* DisConn came */
+	bool reset;		/* AbortConn came */
+	bool lost;		/* a completion failed */
+	bool told;		/* the socket knows of one of these three */
+	bool over;		/* the error was told; under conn->lock too */
+	int fail;		/* protocol error, negative errno */
+};
+
 struct sdp_conn {
 	/* Set at birth, read without locks. */
 	refcount_t ref;
@@ -173,147 +317,85 @@ struct sdp_conn {
 		void *upper;
 	} up;
 
+	/*
+	 * The connection as a whole, under lock.  What stands behind it, down to
+	 * tx, is too, where it does not say otherwise.
+	 */
+	spinlock_t lock;
+	enum sdp_state state;
+	int err;			/* the first error, positive errno */
+	bool queues;			/* the transport has its queues: see sdp_xport.h */
+	bool dead;			/* the transport has let go: no more posts */
+	struct sdp_flow flow;
+	struct sdp_mode mode;
+
+	struct sdp_caps caps;
+	struct sdp_timers timers;
+	struct sdp_peer_ring peer_ring;
+	struct sdp_cork cork;
+	struct sdp_zsrc zsrc;
+	struct sdp_zsrc_async zsrc_async;
+	struct sdp_zsink zsink;
+	struct sdp_reg_order reg;
+	struct sdp_spare spare;
+	struct sdp_conn_stats stats;
+
 	struct {
-		spinlock_t lock;	/* all of tx */
-		enum sdp_state state;
-		int err;		/* the first error, positive errno */
-		bool queues;		/* the transport has its queues: see sdp_xport.h */
-		bool dead;		/* the transport has let go: no more posts */
 		bool broken;		/* a send failed: nothing may follow it */
 		bool orphan;		/* no socket will come back for it */
-		bool deaf;		/* the CM tells of no end, theirs or ours */
-		bool fin_queued;
+		bool fin_queued;	/* DisConn is the last of the stream */
 		bool fin_posted;
 		bool abort_posted;
-		bool abort_heard;	/* the peer's */
+		bool abort_heard;	/* the peer's AbortConn */
 		bool want_space;	/* a caller or poller waits for room */
-		bool waiting;		/* for credits; counts the change */
-		bool watched;		/* meanwhile: a check will come */
-		bool armed;		/* an event of sends will come, */
-		bool fired;		/* has come, and completions are being reaped */
-		bool timed_out;		/* no answer of the peer's device */
-		bool keepalive;		/* a keepalive is under way */
-		unsigned long keepalive_at;	/* jiffies when it was sent */
-		u32 keep_idle;		/* jiffies until one is due; 0: none */
-		u32 user_timeout;	/* jiffies without progress; 0: any */
-		unsigned long progress;	/* jiffies when there was some */
-		bool asked;		/* the peer for other buffers, */
-		unsigned long asked_at;	/* jiffies, */
-		u32 ask;		/* of this many bytes each; */
-		bool asks_less;		/* no answer yet to smaller ones */
-		u32 had;		/* than these */
-		u8 cuts;		/* full messages with more behind */
-		bool grown;		/* the peer's ring has, and may shrink */
-		bool keeps;		/* the peer does not give buffers back */
-		bool building;		/* a message, by the sender; without lock */
-		u16 flush;		/* empty messages to use old buffers up */
-		bool reg_alone;		/* the device has the defect, see sdp_dev.h */
-		bool reg_waits;		/* and a registration waits for it, */
-		bool reg_owed;		/* of what is sent: it goes before reads */
-		bool may_read;		/* what the peer offers, and */
-		bool may_lend;		/* let it read: what both devices can */
-		bool may_end;		/* and have its keys forgotten */
-		u32 span_max;		/* bytes that one key can be for */
-		bool hold_reads;	/* inline bytes go before, to the reader */
-		unsigned long lent_at;	/* jiffies: posted, or heard of, last */
-		bool lending;		/* a caller is: others do not send */
-		bool lapsed;		/* a lease was refused: its rest goes first */
-		bool lease_check;	/* a check for leases will come */
-		u32 lent;		/* bytes of leases */
-		bool telling;		/* of one that is on no list any more, */
-		struct sk_buff_head notes; /* and of these behind it */
-		bool taking;		/* a reader is: others do not fetch */
-		bool gave_up;		/* he has a piece that is not read */
-		bool withdrawn;		/* what he offers goes by copy */
-		bool filling;		/* he has more to write right away */
-		bool held;		/* the last of queue waits for completions */
-		bool corked;		/* it waits for the user, */
-		unsigned long corked_at; /* since then, in jiffies */
-		bool small_out;		/* one that was not full is under way, */
-		u32 small_mseq;		/* and this is the newest such */
+		bool waiting;		/* the next message waits for a credit */
+		bool armed;		/* an event of send completions will come */
+		bool fired;		/* it has come, completions are being reaped */
+		bool timed_out;		/* the peer's device did not answer */
 		u16 oob;		/* urgent messages not announced yet */
-		u8 delay;		/* enum sdp_mode_delay */
 		u16 ctl;		/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
-		u16 sq_size;
-		u16 inflight;		/* places of it that are taken */
+		u16 sq_size;		/* places in the send queue */
+		u16 inflight;		/* places that are taken */
 		u16 watched_ops;	/* of those, whose completion is awaited */
-		u16 unsignalled;	/* of them, since the last signalled */
-		u32 unsignalled_bytes;
-		u32 limit_least;	/* bytes that may be outstanding to a peer that */
-		u32 limit_most;		/* reads, and to one that does not; */
-		u32 limit;		/* and now, between these, */
-		u32 notsent_lowat;	/* and from which on a writer waits, of
-					 * those not posted
-					 */
+		u16 unsignalled;	/* of those, since the last signalled */
+		u32 unsignalled_bytes;	/* the same in bytes */
+		u32 limit_least;	/* bytes outstanding to a peer that reads, at most */
+		u32 limit_most;		/* the same to a peer that does not read */
+		u32 limit;		/* the same now, between these two */
+		u32 notsent_lowat;	/* bytes not posted, from which on a writer waits */
 		u32 outstanding;	/* bytes queued or under way */
-		u32 inflight_bytes;
-		struct sdp_flow flow;
-		struct sdp_mode mode;
-		struct sdp_mode_costs costs;
-		struct sdp_meter meter;
+		u32 inflight_bytes;	/* bytes under way */
 		struct list_head queue;	/* built, not posted */
 		struct list_head posted; /* in the order of completion */
-		struct list_head reads;	/* RDMA Reads, when there is something */
-		struct list_head back;	/* registrations to be taken back */
-		struct list_head loans;	/* for the peer to read, oldest first */
-		struct list_head takes;	/* to be read into, in order */
-		struct list_head asks;	/* for the peer to write to; one, or none */
+		struct list_head back;	/* registrations to be invalidated */
 		struct sdp_msg ctl_msg[SDP_CTL_MSGS];
-		struct list_head ctl_free;
-		u64 bytes;		/* user bytes posted */
-		u64 lent_bytes;		/* and those that were not copied, */
-		u64 written_bytes;	/* some to where the peer's reader wants them */
-		u64 fetched_bytes;	/* read by RDMA to be copied, */
-		u64 taken_bytes;	/* and to where they are wanted; */
-		u64 filled_bytes;	/* written there by the peer */
-		u64 msgs;
-		u64 data_msgs;		/* of these, with payload or an offer */
-		unsigned long sent_at;	/* jiffies of the last of them */
+		struct list_head ctl_free; /* those of ctl_msg that are not under way */
+		unsigned long sent_at;	/* jiffies of the last message with payload */
 		struct sdp_rtt rtt;
-		u8 nspare;
-		struct page *spare[SDP_TX_SPARE]; /* for messages, not cleared */
 	} tx;
+
+	/* Of both rx.poll and rx.lock, and some of lock: each member says it. */
+	struct sdp_ring ring;
 
 	struct {
 		struct mutex poll;	/* the right to poll for receives */
-		/* Under poll: */
-		bool data;		/* something for the reader came */
-		bool urgent;		/* something urgent came */
-		bool advert;		/* something was offered */
-		bool fin;		/* DisConn came */
-		bool reset;		/* AbortConn came */
-		bool lost;		/* a completion failed */
-		bool told;		/* of one of these three */
-		bool over;		/* the error was told; also under conn->lock */
-		int fail;		/* protocol error, negative errno */
-		u32 asked;		/* bytes of a buffer that the peer wants */
-		u32 asked_at;		/* where the reader was then, as read counts */
-		bool asked_unread;	/* and had not taken all */
-		bool asks;		/* it has no answer yet */
-		u16 old;		/* posted buffers that are not of rcv_size */
-		u16 flush;		/* posted when the ring began to shrink */
-		u32 shrink;		/* bytes of a buffer, promised to the peer; */
-		bool shrink_told;	/* by this message; under conn->lock */
-		u32 shrink_mseq;
-		struct list_head idle;	/* to be posted again */
-		u64 msgs;
-		u64 data_msgs;		/* of these, with payload or an offer */
-		unsigned long data_at;	/* jiffies of the last of them */
-		/* Jiffies of the last message; keepalive writes it as well,
-		 * under conn->lock, where an older one is as good.
+		struct list_head idle;	/* to be posted again; under poll */
+		unsigned long data_at;	/* jiffies of the last data message; under poll */
+		/* Jiffies of the last message; keepalive writes it as well, under
+		 * conn->lock, where an older one is as good.
 		 */
 		unsigned long heard;
-		/* Under lock: */
-		spinlock_t lock;
+
+		spinlock_t lock;	/* what follows */
 		struct list_head queue;	/* arrived */
 		struct list_head all;	/* every buffer, by sdp_buf.all */
 		u64 bytes;		/* of the stream that have come */
 		u32 inq;		/* payload bytes not yet read */
-		bool coming;		/* some were heard and are not in it yet;
+		bool coming;		/* some were heard and are not in inq yet;
 					 * set under conn->lock
 					 */
-		u32 read;		/* and read, modulo 2^32 */
+		u32 read;		/* bytes read, modulo 2^32 */
 		struct {
 			u32 seq;	/* of the urgent byte, as read counts */
 			u32 hole;	/* of those it replaced, as read counts */
@@ -322,29 +404,16 @@ struct sdp_conn {
 			u16 data;	/* the byte, and what is with it */
 			u16 pending;	/* announced, and not here yet */
 		} urg;
-		u16 nbufs;		/* of the ring */
-		u32 mem;		/* bytes of their pages */
-		u32 fetched;		/* the same of what RDMA Reads were given, */
-		u32 fetching;		/* and of those that are not complete */
-		bool owned;		/* somebody has it, and pays; or it gets little, */
-		bool withheld;		/* and could not have what it wanted */
-		u32 owed;		/* bytes that nobody was charged for */
-		u16 target;		/* buffers to have */
-		u16 rq_size;		/* places in the receive queue */
-		u32 max_bytes;		/* that buffers may take */
-		u32 wanted;		/* bytes waited for, unread; set by users */
-		bool flushed;		/* a buffer that was to go was used; of who polls */
-		bool full;		/* no room for more buffers, or no memory, */
-		bool full_news;		/* and who waits has not been told */
-		bool low;		/* the peer has used most; set under conn->lock */
-		u8 lows;		/* how often in a row, under conn->lock */
-		unsigned long low_at;	/* jiffies of the last */
-		/* Under the socket lock: */
+		u32 fetched;		/* bytes of pages given to RDMA Reads, unread */
+		u32 fetching;		/* of those, in Reads that are not complete */
+
+		/* Under the socket lock. */
 		struct list_head ready;	/* taken from queue by the reader */
-		bool lazy;		/* the last of them would rather take, */
-		unsigned int takers;	/* and so many of such are in a call */
+		bool lazy;		/* the last reader would rather take, see sdp_take.c */
+		unsigned int takers;	/* such readers in a call */
 		ktime_t stamp;		/* sdp_buf.stamp of the last byte read */
 	} rx;
+	struct sdp_found found;
 
 	/* Lists of others. */
 	u32 place;			/* in sdp_net.all_conns */
@@ -419,7 +488,7 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event);
 
 /**
  * sdp_conn_tell_abort() - an AbortConn for a DREQ that cannot be sent
- * @conn: the connection, which tx.deaf is set for
+ * @conn: the connection, which timers.deaf is set for
  *
  * The transport is asked for the DREQ again when it has gone, or after five seconds.
  *

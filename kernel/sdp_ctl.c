@@ -33,7 +33,7 @@ static u32 sdp_ctl_owes_written(const struct sdp_conn *conn)
 {
 	return sdp_src_owes_written(&conn->mode.src,
 				    sdp_loan_write_least(conn),
-				    conn->tx.filling);
+				    conn->zsrc.filling);
 }
 
 /* The reader's buffer, if the peer may be told of it now; or it is his again. */
@@ -41,7 +41,7 @@ static struct sdp_loan *sdp_ctl_asks(struct sdp_conn *conn)
 {
 	struct sdp_loan *loan;
 
-	loan = list_first_entry_or_null(&conn->tx.asks, struct sdp_loan, node);
+	loan = list_first_entry_or_null(&conn->zsink.asks, struct sdp_loan, node);
 	if (!loan || loan->state != SDP_LOAN_QUEUED)
 		return NULL;
 	if (!conn->err &&
@@ -81,7 +81,7 @@ static u16 sdp_ctl_due(struct sdp_conn *conn)
 static void sdp_ctl_end(const struct sdp_conn *conn, struct sdp_msg *msg,
 			const struct sdp_advert *advert)
 {
-	if (!conn->tx.may_end || !advert)
+	if (!conn->caps.may_end || !advert)
 		return;
 	msg->ends = true;
 	msg->rkey = advert->rkey;
@@ -106,17 +106,17 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 		sdp_ctl_end(conn, msg, sdp_src_ends(&conn->mode.src));
 		break;
 	case SDP_CTL_SINK_AVAIL:
-		msg->loan = list_first_entry(&conn->tx.asks, struct sdp_loan,
+		msg->loan = list_first_entry(&conn->zsink.asks, struct sdp_loan,
 					     node);
 		msg->slots = 2;
 		sdp_loan_fill_avail(msg->loan, hdr);
 		hdr->ext.avail.non_discards = conn->mode.snk.nr;
 		break;
 	case SDP_CTL_RCVBUF_ACK:
-		hdr->ext.rcvsz = conn->rx.shrink ?: conn->rcv_size;
+		hdr->ext.rcvsz = conn->ring.shrink ?: conn->rcv_size;
 		break;
 	case SDP_CTL_RCVBUF:
-		hdr->ext.rcvsz = conn->tx.ask;
+		hdr->ext.rcvsz = conn->peer_ring.ask;
 		sdp_mode_rcvbuf_posted(&conn->mode);
 		break;
 	}
@@ -160,10 +160,10 @@ static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 		sdp_count(conn->sn, SDP_CNT_ASKS_CANCELLED, 1);
 		break;
 	case SDP_CTL_RCVBUF_ACK:
-		if (!conn->rx.shrink)
+		if (!conn->ring.shrink)
 			break;
-		conn->rx.shrink_told = true;
-		conn->rx.shrink_mseq = mseq;
+		conn->ring.shrink_told = true;
+		conn->ring.shrink_mseq = mseq;
 		break;
 	}
 }

@@ -38,16 +38,16 @@ static void sdp_fetch_refuse(struct sdp_conn *conn)
 void sdp_fetch_heard(struct sdp_conn *conn, bool inlined)
 {
 	lockdep_assert_held(&conn->lock);
-	if (!conn->tx.may_read || !sdp_conn_zcopy(conn))
+	if (!conn->caps.may_read || !sdp_conn_zcopy(conn))
 		sdp_fetch_refuse(conn);
 	else
-		conn->tx.hold_reads = inlined;
+		conn->zsink.hold_reads = inlined;
 }
 
 void sdp_fetch_delivered(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	conn->tx.hold_reads = false;
+	conn->zsink.hold_reads = false;
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -57,14 +57,14 @@ void sdp_fetch_delivered(struct sdp_conn *conn)
 static u32 sdp_fetch_limit(const struct sdp_conn *conn)
 {
 	u32 most = sdp_ring_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
-	bool owned = READ_ONCE(conn->rx.owned);
-	u32 mem = READ_ONCE(conn->rx.mem);
+	bool owned = READ_ONCE(conn->ring.owned);
+	u32 mem = READ_ONCE(conn->ring.mem);
 
 	if (sdp_mem_is_over())
 		return 0;
 	if (sdp_mem_is_short())
 		return owned ? SDP_FETCH_SHORT : 0;
-	most = min(most, READ_ONCE(conn->rx.max_bytes));
+	most = min(most, READ_ONCE(conn->ring.max_bytes));
 	if (owned)
 		return max_t(u32, most, PAGE_SIZE);
 	return most > mem ? round_down(most - mem, PAGE_SIZE) : 0;
@@ -111,16 +111,16 @@ static int sdp_fetch_wanted(struct sdp_conn *conn)
 	s64 want = 0;
 
 	spin_lock_bh(&conn->lock);
-	if (!conn->err && !conn->dead && !conn->tx.taking)
+	if (!conn->err && !conn->dead && !conn->zsink.taking)
 		want = sdp_snk_unread(&conn->mode.snk);
-	list_for_each_entry(msg, &conn->tx.reads, node)
+	list_for_each_entry(msg, &conn->zsink.reads, node)
 		want -= msg->loan ? msg->loan->span.bytes : msg->buf->size;
 	spin_lock(&conn->rx.lock);
 	limit = sdp_fetch_limit(conn);
 	has = conn->rx.fetched;
 	room = sdp_fetch_room(limit, has);
-	if (want > room && !conn->rx.owned)
-		conn->rx.withheld = true;
+	if (want > room && !conn->ring.owned)
+		conn->ring.withheld = true;
 	spin_unlock(&conn->rx.lock);
 	spin_unlock_bh(&conn->lock);
 	if (want <= 0)
@@ -165,7 +165,7 @@ static void sdp_fetch_drop(struct sdp_conn *conn)
 	struct sdp_msg *msg, *next;
 
 	lockdep_assert_held(&conn->lock);
-	list_for_each_entry_safe(msg, next, &conn->tx.reads, node) {
+	list_for_each_entry_safe(msg, next, &conn->zsink.reads, node) {
 		if (msg->loan)
 			continue;
 		list_del_init(&msg->node);
@@ -185,14 +185,14 @@ void sdp_fetch_more(struct sdp_conn *conn)
 		if (!msg)
 			break;
 		spin_lock_bh(&conn->lock);
-		list_add_tail(&msg->node, &conn->tx.reads);
+		list_add_tail(&msg->node, &conn->zsink.reads);
 		/* A reader who came meanwhile has what is next. */
-		if (conn->dead || conn->tx.taking)
+		if (conn->dead || conn->zsink.taking)
 			sdp_fetch_drop(conn);
 		spin_unlock_bh(&conn->lock);
 		sdp_tx_run(conn);
 	}
-	if (!want && list_empty_careful(&conn->tx.reads))
+	if (!want && list_empty_careful(&conn->zsink.reads))
 		return;
 	spin_lock_bh(&conn->lock);
 	if (want)

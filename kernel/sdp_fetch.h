@@ -37,7 +37,7 @@ void sdp_fetch_delivered(struct sdp_conn *conn);
 static inline bool sdp_fetch_is_due(const struct sdp_conn *conn)
 {
 	return READ_ONCE(conn->mode.snk.held.n) ||
-	       !list_empty_careful(&conn->tx.reads);
+	       !list_empty_careful(&conn->zsink.reads);
 }
 
 /**

@@ -32,7 +32,7 @@ static s64 sdp_fill_room(struct sdp_conn *conn, bool *waits)
 	to = sdp_src_may_write(&conn->mode.src);
 	if (to)
 		room = to->left;
-	list_for_each_entry(loan, &conn->tx.loans, node) {
+	list_for_each_entry(loan, &conn->zsrc.loans, node) {
 		*waits = true;
 		if (loan->state == SDP_LOAN_QUEUED)
 			room -= loan->span.bytes;
@@ -74,6 +74,6 @@ ssize_t sdp_fill_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 void sdp_fill_end(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	conn->tx.filling = false;
+	conn->zsrc.filling = false;
 	conn->tx.ctl |= SDP_CTL_WR_COMPL;
 }

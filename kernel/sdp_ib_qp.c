@@ -120,12 +120,12 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		/* The peer may have asked for more than the device has. */
 		attr.max_dest_rd_atomic = min(attr.max_dest_rd_atomic,
 					      ib->dev->max_rd_atom);
-		ib->conn->tx.may_lend = attr.max_dest_rd_atomic && ib->lends;
-		ib->conn->tx.span_max = sdp_mr_bytes(&ib->dev->mrs);
+		ib->conn->caps.may_lend = attr.max_dest_rd_atomic && ib->lends;
+		ib->conn->caps.span_max = sdp_mr_bytes(&ib->dev->mrs);
 	} else if (state == IB_QPS_RTS) {
 		u8 ack = sdp_ib_ack_timeout(ib->conn);
 
-		ib->conn->tx.may_read = attr.max_rd_atomic;
+		ib->conn->caps.may_read = attr.max_rd_atomic;
 		/* The passive side has them from the peer's REQ, which must
 		 * not make us wait for ever (0 does) or for hours.
 		 */
@@ -159,7 +159,7 @@ static void sdp_ib_has_queues(struct sdp_ib *ib)
 
 	spin_lock_bh(&conn->lock);
 	conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
-	conn->tx.reg_alone = ib->dev->reg_alone;
+	conn->reg.reg_alone = ib->dev->reg_alone;
 	conn->queues = true;
 	spin_unlock_bh(&conn->lock);
 }
@@ -215,9 +215,9 @@ void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	sdp_flow_init(&conn->flow, told_bufs, peer->bufs);
 	sdp_mode_init(&conn->mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
 	/* Who begins with many did not make them for us, and keeps them. */
-	conn->tx.keeps = peer->bufs > SDP_PEER_RING_FEW;
+	conn->peer_ring.keeps = peer->bufs > SDP_PEER_RING_FEW;
 	ib->lends = sdp_wire_takes_offers(peer);
-	conn->tx.may_end = peer->cap & sdp_ib_caps(ib);
+	conn->caps.may_end = peer->cap & sdp_ib_caps(ib);
 	spin_unlock_bh(&conn->lock);
 	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
 }

@@ -13,7 +13,7 @@
  *   - a lease that is next in the stream when the peer has told of a reader's
  *     buffer becomes an RDMA Write into it, if it fits;
  *   - what the peer refuses goes by copy, before all that is queued behind it
- *     (tx.lapsed keeps that back meanwhile).  The worker copies: there is no
+ *     (zsrc_async.lapsed keeps that back meanwhile).  The worker copies: there is no
  *     caller whose time it is, and a completion may not sleep;
  *   - so does what the peer has not come for within net.sdp.zcopy_wait; see
  *     sdp_timers.c.  A peer that does not answer that either loses the
@@ -61,12 +61,12 @@ void sdp_lease_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 
 	note->cb[0] = lent;
 	spin_lock_bh(&conn->lock);
-	if (conn->tx.lent) {
-		last = list_last_entry(&conn->tx.loans, struct sdp_loan, node);
+	if (conn->zsrc_async.lent) {
+		last = list_last_entry(&conn->zsrc.loans, struct sdp_loan, node);
 		__skb_queue_tail(&last->notes, note);
 		note = NULL;
-	} else if (conn->tx.telling) {
-		__skb_queue_tail(&conn->tx.notes, note);
+	} else if (conn->zsrc_async.telling) {
+		__skb_queue_tail(&conn->zsrc_async.notes, note);
 		note = NULL;
 	}
 	spin_unlock_bh(&conn->lock);
@@ -116,8 +116,8 @@ static struct sk_buff *sdp_lease_told(struct sdp_conn *conn)
 	struct sk_buff *note;
 
 	spin_lock_bh(&conn->lock);
-	note = __skb_dequeue(&conn->tx.notes);
-	conn->tx.telling = note;
+	note = __skb_dequeue(&conn->zsrc_async.notes);
+	conn->zsrc_async.telling = note;
 	spin_unlock_bh(&conn->lock);
 	return note;
 }
@@ -163,7 +163,7 @@ static struct sdp_loan *sdp_lease_refused(struct sdp_conn *conn)
 	struct sdp_loan *loan, *found = NULL;
 
 	spin_lock_bh(&conn->lock);
-	list_for_each_entry(loan, &conn->tx.loans, node) {
+	list_for_each_entry(loan, &conn->zsrc.loans, node) {
 		if (!loan->rest || conn->dead)
 			continue;
 		loan->copied = true;
@@ -171,7 +171,7 @@ static struct sdp_loan *sdp_lease_refused(struct sdp_conn *conn)
 		break;
 	}
 	if (!found)
-		conn->tx.lapsed = false;
+		conn->zsrc_async.lapsed = false;
 	spin_unlock_bh(&conn->lock);
 	return found;
 }
@@ -242,14 +242,14 @@ static struct sdp_loan *sdp_lease_take(struct sdp_conn *conn)
 	struct sdp_loan *loan;
 
 	spin_lock_bh(&conn->lock);
-	loan = list_first_entry_or_null(&conn->tx.loans, struct sdp_loan, node);
+	loan = list_first_entry_or_null(&conn->zsrc.loans, struct sdp_loan, node);
 	if (loan && loan->lease && loan->state == SDP_LOAN_FREE &&
 	    (!loan->rest || conn->dead)) {
 		list_del(&loan->node);
-		WRITE_ONCE(conn->tx.lent, conn->tx.lent - loan->span.bytes);
-		conn->tx.lent_bytes += loan->moved;
+		WRITE_ONCE(conn->zsrc_async.lent, conn->zsrc_async.lent - loan->span.bytes);
+		conn->stats.lent_bytes += loan->moved;
 		sdp_count(conn->sn, SDP_CNT_LENT, loan->moved);
-		conn->tx.telling = true;
+		conn->zsrc_async.telling = true;
 	} else {
 		loan = NULL;
 	}
@@ -262,7 +262,7 @@ void sdp_lease_settle(struct sdp_conn *conn)
 	struct sdp_loan *loan;
 	struct sk_buff *note;
 
-	if (READ_ONCE(conn->tx.lapsed))
+	if (READ_ONCE(conn->zsrc_async.lapsed))
 		sdp_lease_copy_all(conn);
 	while ((loan = sdp_lease_take(conn)))
 		sdp_lease_return(conn, loan);

@@ -35,7 +35,7 @@ u32 sdp_loan_piece(const struct sdp_conn *conn, size_t left, bool first)
 	u32 most = first ? SDP_LOAN_FIRST : SDP_SPAN_BYTES;
 	size_t pieces;
 
-	most = clamp_t(u32, conn->tx.span_max, PAGE_SIZE, most);
+	most = clamp_t(u32, conn->caps.span_max, PAGE_SIZE, most);
 	pieces = DIV_ROUND_UP(left, (size_t)most);
 	return min3(round_up(DIV_ROUND_UP(left, pieces), PAGE_SIZE),
 		    (size_t)most, left);
@@ -45,7 +45,7 @@ struct sdp_loan *sdp_loan_make(struct sdp_conn *conn, u8 op, u8 dir,
 			       const struct iov_iter *iter, size_t bytes,
 			       size_t most)
 {
-	size_t max = conn->tx.span_max;
+	size_t max = conn->caps.span_max;
 	struct sdp_loan *loan;
 	int err;
 
@@ -157,6 +157,6 @@ static bool sdp_loan_end_in(struct sdp_conn *conn, struct list_head *loans,
 bool sdp_loan_end_key(struct sdp_conn *conn, u32 key)
 {
 	lockdep_assert_held(&conn->lock);
-	return sdp_loan_end_in(conn, &conn->tx.loans, key) ||
-	       sdp_loan_end_in(conn, &conn->tx.asks, key);
+	return sdp_loan_end_in(conn, &conn->zsrc.loans, key) ||
+	       sdp_loan_end_in(conn, &conn->zsink.asks, key);
 }

@@ -68,7 +68,7 @@ void sdp_loan_return(struct sdp_conn *conn, struct sdp_loan *loan);
 /**
  * sdp_loan_reap() - return those at the front of a list that are FREE
  * @conn: the connection
- * @loans: tx.loans, tx.takes or tx.asks
+ * @loans: zsrc.loans, zsink.takes or zsink.asks
  *
  * Context: process; sleeps.
  * Return: bytes of theirs that were moved.
@@ -158,7 +158,7 @@ static inline void sdp_loan_lapse(struct sdp_conn *conn, struct sdp_loan *loan,
 	if (!loan->why)
 		loan->why = why;
 	loan->rest = true;
-	conn->tx.lapsed = true;
+	conn->zsrc_async.lapsed = true;
 	conn->tx.done |= SDP_TX_DONE_LOAN;
 }
 

@@ -38,7 +38,7 @@ enum {
 
 bool sdp_offer_can(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->tx.may_lend) &&
+	return READ_ONCE(conn->caps.may_lend) &&
 	       READ_ONCE(conn->snd_max) >= sizeof(struct sdp_wire_srcah) +
 					   SDP_OFFER_INLINE;
 }
@@ -54,24 +54,24 @@ bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 
 bool sdp_offer_prefers(struct sdp_conn *conn, size_t len, u64 now)
 {
-	struct sdp_meter *last = &conn->tx.meter;
+	struct sdp_meter *last = &conn->zsrc.meter;
 	enum sdp_mode_way way;
 
 	spin_lock_bh(&conn->lock);
 	if (last->len)
-		sdp_mode_cost(&conn->tx.costs, last->len, last->way,
+		sdp_mode_cost(&conn->zsrc.costs, last->len, last->way,
 			      min_t(u64, now - last->began, U32_MAX),
 			      last->own);
 	last->began = now;
 	last->len = 0;
-	way = sdp_mode_prefers(&conn->tx.costs, min_t(size_t, len, U32_MAX));
+	way = sdp_mode_prefers(&conn->zsrc.costs, min_t(size_t, len, U32_MAX));
 	spin_unlock_bh(&conn->lock);
 	return way == SDP_WAY_LEND;
 }
 
 void sdp_offer_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
 {
-	struct sdp_meter *last = &conn->tx.meter;
+	struct sdp_meter *last = &conn->zsrc.meter;
 
 	spin_lock_bh(&conn->lock);
 	last->len = min_t(size_t, len, U32_MAX);
@@ -85,14 +85,14 @@ enum sdp_counter sdp_offer_begin(struct sdp_conn *conn)
 	enum sdp_counter why = 0;
 
 	spin_lock_bh(&conn->lock);
-	if (conn->dead || conn->tx.lending || conn->tx.lent)
+	if (conn->dead || conn->zsrc.lending || conn->zsrc_async.lent)
 		why = SDP_CNT_COPIED_BUSY;
 	else if (!sdp_mode_may_lend(&conn->mode))
 		why = SDP_CNT_COPIED_HABIT;
 	if (!why) {
-		WRITE_ONCE(conn->tx.lending, true);
-		conn->tx.withdrawn = false;
-		conn->tx.lent_at = jiffies;
+		WRITE_ONCE(conn->zsrc.lending, true);
+		conn->zsrc.withdrawn = false;
+		conn->zsrc.lent_at = jiffies;
 	}
 	spin_unlock_bh(&conn->lock);
 	return why;
@@ -113,7 +113,7 @@ static bool sdp_offer_has_room(struct sdp_conn *conn)
 	max = min_t(u32, max, READ_ONCE(conn->sn->zcopy_adverts));
 
 	/* The list is the caller's, but for the state of what is on it. */
-	list_for_each(loan, &conn->tx.loans)
+	list_for_each(loan, &conn->zsrc.loans)
 		if (!--max)
 			return false;
 	return true;
@@ -155,7 +155,7 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 		return 0;
 	most = sdp_loan_piece(conn, iov_iter_count(iter), false);
 	bytes = sdp_loan_piece(conn, iov_iter_count(iter),
-			       list_empty_careful(&conn->tx.loans));
+			       list_empty_careful(&conn->zsrc.loans));
 	if (READ_ONCE(conn->mode.src.held.n))
 		return sdp_fill_more(conn, iter, bytes);
 	loan = sdp_loan_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
@@ -176,12 +176,12 @@ ssize_t sdp_offer_more(struct sdp_conn *conn, struct page_frag *frag,
 
 size_t sdp_offer_reap(struct sdp_conn *conn)
 {
-	size_t bytes = sdp_loan_reap(conn, &conn->tx.loans);
+	size_t bytes = sdp_loan_reap(conn, &conn->zsrc.loans);
 
 	if (bytes) {
 		sdp_count(conn->sn, SDP_CNT_LENT, bytes);
 		spin_lock_bh(&conn->lock);
-		conn->tx.lent_bytes += bytes;
+		conn->stats.lent_bytes += bytes;
 		spin_unlock_bh(&conn->lock);
 	}
 	return bytes;
@@ -189,7 +189,7 @@ size_t sdp_offer_reap(struct sdp_conn *conn)
 
 bool sdp_offer_is_out(struct sdp_conn *conn)
 {
-	return !list_empty_careful(&conn->tx.loans);
+	return !list_empty_careful(&conn->zsrc.loans);
 }
 
 void sdp_offer_cancel(struct sdp_conn *conn)
@@ -198,15 +198,15 @@ void sdp_offer_cancel(struct sdp_conn *conn)
 	sdp_tx_withdraw(conn);
 	if (sdp_src_may_cancel(&conn->mode.src))
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
-	conn->tx.lent_at = jiffies;
+	conn->zsrc.lent_at = jiffies;
 	spin_unlock_bh(&conn->lock);
 }
 
 void sdp_offer_end(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	WRITE_ONCE(conn->tx.lending, false);
-	if (!conn->tx.withdrawn)
+	WRITE_ONCE(conn->zsrc.lending, false);
+	if (!conn->zsrc.withdrawn)
 		sdp_mode_lent(&conn->mode, true);
 	sdp_fill_end(conn);
 	spin_unlock_bh(&conn->lock);
@@ -223,7 +223,7 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	u8 done = told->done;
 
 	lockdep_assert_held(&conn->lock);
-	list_for_each_entry(loan, &conn->tx.loans, node) {
+	list_for_each_entry(loan, &conn->zsrc.loans, node) {
 		/* What is written is ours alone. */
 		if (loan->state != SDP_LOAN_OUT || loan->op.op == SDP_OP_WRITE)
 			continue;
@@ -243,17 +243,17 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	}
 	if (told->news & SDP_ADVERT_WITHDRAWN && !conn->mode.src.held.n)
 		sdp_mode_lent(&conn->mode, false);
-	if (told->news & SDP_ADVERT_WITHDRAWN && conn->tx.lending &&
-	    !conn->tx.withdrawn) {
+	if (told->news & SDP_ADVERT_WITHDRAWN && conn->zsrc.lending &&
+	    !conn->zsrc.withdrawn) {
 		sdp_tx_withdraw(conn);
 		if (!conn->mode.src.held.n)
 			sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
-	} else if (conn->tx.lapsed && !conn->mode.src.held.n) {
+	} else if (conn->zsrc_async.lapsed && !conn->mode.src.held.n) {
 		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
 	}
-	conn->tx.bytes += told->bytes;
+	conn->stats.bytes += told->bytes;
 	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, told->bytes);
-	conn->tx.progress = jiffies;
-	conn->tx.lent_at = jiffies;
+	conn->timers.progress = jiffies;
+	conn->zsrc.lent_at = jiffies;
 	conn->tx.done |= SDP_TX_DONE_LOAN;
 }

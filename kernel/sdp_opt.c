@@ -37,28 +37,28 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_credits = sdp_flow_credits(&conn->flow);
 	info->sdpi_posted = conn->flow.posted;
 	info->sdpi_peer_bufs = conn->flow.peer_bufs;
-	info->sdpi_outq = conn->tx.outstanding + conn->tx.lent;
-	info->sdpi_bytes_lent = conn->tx.lent_bytes;
-	info->sdpi_bytes_fetched = conn->tx.fetched_bytes;
-	info->sdpi_bytes_taken = conn->tx.taken_bytes;
-	info->sdpi_bytes_written = conn->tx.written_bytes;
-	info->sdpi_bytes_filled = conn->tx.filled_bytes;
+	info->sdpi_outq = conn->tx.outstanding + conn->zsrc_async.lent;
+	info->sdpi_bytes_lent = conn->stats.lent_bytes;
+	info->sdpi_bytes_fetched = conn->stats.fetched_bytes;
+	info->sdpi_bytes_taken = conn->stats.taken_bytes;
+	info->sdpi_bytes_written = conn->stats.written_bytes;
+	info->sdpi_bytes_filled = conn->stats.filled_bytes;
 	info->sdpi_adverts_out = conn->mode.src.out.n;
 	info->sdpi_adverts_held = conn->mode.snk.held.n;
-	info->sdpi_bytes_sent = conn->tx.bytes;
-	info->sdpi_msgs_sent = conn->tx.msgs;
+	info->sdpi_bytes_sent = conn->stats.bytes;
+	info->sdpi_msgs_sent = conn->stats.msgs;
 	info->sdpi_mem = sizeof(*conn) + conn->xp->priv_size +
 			 conn->tx.outstanding;
-	if (conn->tx.nspare)
-		info->sdpi_mem += conn->tx.nspare *
-				  page_size(conn->tx.spare[0]);
+	if (conn->spare.nspare)
+		info->sdpi_mem += conn->spare.nspare *
+				  page_size(conn->spare.spare[0]);
 	spin_unlock_bh(&conn->lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;
-	info->sdpi_mem += conn->rx.mem + conn->rx.fetched + conn->rx.nbufs * sizeof(struct sdp_buf);
+	info->sdpi_mem += conn->ring.mem + conn->rx.fetched + conn->ring.nbufs * sizeof(struct sdp_buf);
 	spin_unlock_bh(&conn->rx.lock);
 	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);
-	info->sdpi_msgs_received = READ_ONCE(conn->rx.msgs);
+	info->sdpi_msgs_received = READ_ONCE(conn->stats.rx_msgs);
 	conn->xp->info(conn, info->sdpi_device, sizeof(info->sdpi_device),
 		       &info->sdpi_port_num, &info->sdpi_qp_num,
 		       &info->sdpi_peer_qp_num);

@@ -16,9 +16,9 @@ enum {
 
 static void sdp_peer_ring_ask(struct sdp_conn *conn, u32 size)
 {
-	conn->tx.asked = true;
-	conn->tx.asked_at = jiffies;
-	conn->tx.ask = size;
+	conn->peer_ring.asked = true;
+	conn->peer_ring.asked_at = jiffies;
+	conn->peer_ring.ask = size;
 	conn->tx.ctl |= SDP_CTL_RCVBUF;
 }
 
@@ -28,9 +28,9 @@ bool sdp_peer_ring_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *ms
 
 	if (msg->payload < conn->snd_max || conn->snd_max + SDP_LEN_BSDH >= want)
 		return false;
-	if (conn->tx.asked && (conn->mode.asked_rcvbuf ||
-			       conn->tx.ctl & SDP_CTL_RCVBUF ||
-			       time_before(jiffies, conn->tx.asked_at +
+	if (conn->peer_ring.asked && (conn->mode.asked_rcvbuf ||
+				      conn->tx.ctl & SDP_CTL_RCVBUF ||
+				      time_before(jiffies, conn->peer_ring.asked_at +
 						    SDP_PEER_RING_ASK_AGAIN)))
 		return false;
 	sdp_peer_ring_ask(conn, want);
@@ -41,9 +41,9 @@ void sdp_peer_ring_posted(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	if (!msg->more || msg->payload < conn->snd_max)
 		return;
-	if (++conn->tx.cuts < SDP_PEER_RING_CUTS)
+	if (++conn->peer_ring.cuts < SDP_PEER_RING_CUTS)
 		return;
-	conn->tx.cuts = 0;
+	conn->peer_ring.cuts = 0;
 	sdp_peer_ring_asks_for_more(conn, msg);
 }
 
@@ -56,12 +56,12 @@ static bool sdp_peer_ring_ends(const struct sdp_conn *conn)
 void sdp_peer_ring_grown(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	if (conn->tx.keeps || conn->dead || sdp_peer_ring_ends(conn) ||
+	if (conn->peer_ring.keeps || conn->dead || sdp_peer_ring_ends(conn) ||
 	    !READ_ONCE(conn->sn->shrink_after))
 		return;
-	conn->tx.grown = true;
+	conn->peer_ring.grown = true;
 	if (!conn->tx.outstanding)
-		conn->tx.progress = jiffies;
+		conn->timers.progress = jiffies;
 	sdp_conn_check_later(conn, 0);
 }
 
@@ -83,23 +83,23 @@ static bool sdp_peer_ring_ask_less(struct sdp_conn *conn)
 {
 	u32 was = conn->snd_max, least = sdp_peer_ring_least(conn);
 
-	if (conn->tx.outstanding || conn->tx.lent ||
+	if (conn->tx.outstanding || conn->zsrc_async.lent ||
 	    !list_empty(&conn->tx.queue) || conn->tx.ctl & SDP_CTL_RCVBUF)
 		return false;
 	if (conn->mode.asked_rcvbuf) {
 		/* It answers when the small ones are used up: we ask then. */
-		conn->tx.flush = sdp_flow_credits(&conn->flow);
+		conn->peer_ring.flush = sdp_flow_credits(&conn->flow);
 		return false;
 	}
 	WRITE_ONCE(conn->snd_max, least - SDP_LEN_BSDH);
 	smp_mb();	/* with sdp_peer_ring_build() */
-	if (READ_ONCE(conn->tx.building)) {
+	if (READ_ONCE(conn->peer_ring.building)) {
 		WRITE_ONCE(conn->snd_max, was);
 		return false;
 	}
 	sdp_peer_ring_ask(conn, least);
-	conn->tx.asks_less = true;
-	conn->tx.had = was + SDP_LEN_BSDH;
+	conn->peer_ring.asks_less = true;
+	conn->peer_ring.had = was + SDP_LEN_BSDH;
 	sdp_count(conn->sn, SDP_CNT_SHRINKS, 1);
 	return true;
 }
@@ -107,18 +107,18 @@ static bool sdp_peer_ring_ask_less(struct sdp_conn *conn)
 unsigned long sdp_peer_ring_shrink_due(struct sdp_conn *conn)
 {
 	unsigned long idle = msecs_to_jiffies(READ_ONCE(conn->sn->shrink_after));
-	unsigned long now = jiffies, due = conn->tx.progress + idle;
+	unsigned long now = jiffies, due = conn->timers.progress + idle;
 
 	if (sdp_peer_ring_ends(conn))
-		conn->tx.grown = false;
-	if (!conn->tx.grown || !idle)
+		conn->peer_ring.grown = false;
+	if (!conn->peer_ring.grown || !idle)
 		return 0;
 	if (time_before(now, due))
 		return due - now;
 	if (conn->flow.peer_bufs <= SDP_PEER_RING_FEW &&
 	    conn->snd_max + SDP_LEN_BSDH <= sdp_peer_ring_least(conn))
-		conn->tx.grown = false;
-	else if (conn->tx.asks_less || !sdp_peer_ring_ask_less(conn))
+		conn->peer_ring.grown = false;
+	else if (conn->peer_ring.asks_less || !sdp_peer_ring_ask_less(conn))
 		return idle;
 	return 0;
 }
@@ -127,19 +127,19 @@ void sdp_peer_ring_given(struct sdp_conn *conn, u32 size)
 {
 	lockdep_assert_held(&conn->lock);
 	size = min_t(u32, size, SDP_MSG_MAX);
-	if (conn->tx.asks_less) {
-		conn->tx.asks_less = false;
-		conn->tx.asked = false;
-		conn->tx.grown = false;
-		if (size <= conn->tx.ask || size < conn->tx.had)
-			conn->tx.flush = conn->flow.peer_bufs;
+	if (conn->peer_ring.asks_less) {
+		conn->peer_ring.asks_less = false;
+		conn->peer_ring.asked = false;
+		conn->peer_ring.grown = false;
+		if (size <= conn->peer_ring.ask || size < conn->peer_ring.had)
+			conn->peer_ring.flush = conn->flow.peer_bufs;
 		/* It will not give what it did not give now. */
-		conn->tx.keeps = size > conn->tx.ask;
+		conn->peer_ring.keeps = size > conn->peer_ring.ask;
 	}
 	/* What is built already may be as long as it is. */
 	if (size > conn->snd_max + SDP_LEN_BSDH) {
 		WRITE_ONCE(conn->snd_max, size - SDP_LEN_BSDH);
-		if (!conn->tx.grown)
+		if (!conn->peer_ring.grown)
 			sdp_peer_ring_grown(conn);
 	}
 }

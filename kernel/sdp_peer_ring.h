@@ -62,7 +62,7 @@ enum { SDP_PEER_RING_FEW = SDP_WIRE_CREDITS_MIN + 1 };
  */
 static inline void sdp_peer_ring_build(struct sdp_conn *conn)
 {
-	WRITE_ONCE(conn->tx.building, true);
+	WRITE_ONCE(conn->peer_ring.building, true);
 	smp_mb();	/* before snd_max is read */
 }
 
@@ -74,7 +74,7 @@ static inline void sdp_peer_ring_build(struct sdp_conn *conn)
  */
 static inline void sdp_peer_ring_built(struct sdp_conn *conn)
 {
-	smp_store_release(&conn->tx.building, false);	/* it is in the queue */
+	smp_store_release(&conn->peer_ring.building, false);	/* it is in the queue */
 }
 
 /**

@@ -71,10 +71,10 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 	msg->signalled = signalled || conn->tx.unsignalled >= SDP_POST_BURST ||
 			 conn->tx.unsignalled_bytes >= SDP_POST_BURST_BYTES;
 	conn->tx.inflight_bytes += msg->charged;
-	conn->tx.bytes += msg->payload;
-	conn->tx.msgs++;
+	conn->stats.bytes += msg->payload;
+	conn->stats.msgs++;
 	if (msg->payload || msg->loan) {
-		conn->tx.data_msgs++;
+		conn->stats.data_msgs++;
 		conn->tx.sent_at = jiffies;
 	}
 	sdp_count(conn->sn, SDP_CNT_MSGS_SENT, 1);
@@ -118,8 +118,8 @@ bool sdp_post_nothing(struct sdp_conn *conn)
 	if (!msg)
 		return false;
 	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
-	conn->tx.keepalive = true;
-	conn->tx.keepalive_at = jiffies;
+	conn->timers.keepalive = true;
+	conn->timers.keepalive_at = jiffies;
 	msg->op = SDP_OP_NOTHING;
 	msg->signalled = true;
 	sdp_post_op(conn, msg);
@@ -128,10 +128,10 @@ bool sdp_post_nothing(struct sdp_conn *conn)
 
 bool sdp_post_may_register(struct sdp_conn *conn)
 {
-	if (likely(!conn->tx.reg_alone) || !conn->tx.inflight)
+	if (likely(!conn->reg.reg_alone) || !conn->tx.inflight)
 		return true;
-	conn->tx.reg_waits = true;
-	if (conn->tx.unsignalled && !conn->tx.keepalive)
+	conn->reg.reg_waits = true;
+	if (conn->tx.unsignalled && !conn->timers.keepalive)
 		sdp_post_nothing(conn);
 	return false;
 }

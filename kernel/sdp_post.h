@@ -84,7 +84,7 @@ bool sdp_post_nothing(struct sdp_conn *conn);
  * what is must be heard of.
  *
  * Context: process or softirq.
- * Return: false if it has to wait; tx.reg_waits is set then.
+ * Return: false if it has to wait; reg.reg_waits is set then.
  */
 bool sdp_post_may_register(struct sdp_conn *conn);
 

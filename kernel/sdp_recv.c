@@ -405,7 +405,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	if (r.waiting)
 		remove_wait_queue(&conn->wq, &r.wait);
 	/* Less may be here now than the next event waits for. */
-	if (unlikely(READ_ONCE(conn->rx.wanted) > 1) && r.done &&
+	if (unlikely(READ_ONCE(conn->ring.wanted) > 1) && r.done &&
 	    sdp_ring_is_low(conn))
 		sdp_rx_poll(conn);
 	if (flags & MSG_PEEK)

@@ -51,7 +51,7 @@ u32 sdp_ring_full_size(const struct sdp_conn *conn)
 
 void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks)
 {
-	u32 most = READ_ONCE(conn->rx.max_bytes) / SDP_WIRE_CREDITS_MIN;
+	u32 most = READ_ONCE(conn->ring.max_bytes) / SDP_WIRE_CREDITS_MIN;
 	u32 full = min(sdp_ring_full_size(conn), most);
 	u32 start = READ_ONCE(conn->sn->rcvbuf_start);
 
@@ -64,28 +64,28 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks)
 static void sdp_ring_look_again(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->rx.lock);
-	if (!conn->rx.full)
+	if (!conn->ring.full)
 		return;
-	WRITE_ONCE(conn->rx.full, false);
-	WRITE_ONCE(conn->rx.low, true);
+	WRITE_ONCE(conn->ring.full, false);
+	WRITE_ONCE(conn->ring.low, true);
 }
 
 void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes)
 {
-	if (bytes == READ_ONCE(conn->rx.max_bytes))
+	if (bytes == READ_ONCE(conn->ring.max_bytes))
 		return;
 	spin_lock_bh(&conn->rx.lock);
-	WRITE_ONCE(conn->rx.max_bytes, bytes);
+	WRITE_ONCE(conn->ring.max_bytes, bytes);
 	sdp_ring_look_again(conn);
 	spin_unlock_bh(&conn->rx.lock);
 }
 
 void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes)
 {
-	if (likely(bytes == READ_ONCE(conn->rx.wanted)))
+	if (likely(bytes == READ_ONCE(conn->ring.wanted)))
 		return;
 	spin_lock_bh(&conn->rx.lock);
-	WRITE_ONCE(conn->rx.wanted, bytes);
+	WRITE_ONCE(conn->ring.wanted, bytes);
 	sdp_ring_look_again(conn);
 	spin_unlock_bh(&conn->rx.lock);
 }
@@ -94,21 +94,21 @@ void sdp_ring_retry(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->rx.lock);
 	/* Full until it is seen that it is not: that it still is, is no news. */
-	if (conn->rx.full)
-		WRITE_ONCE(conn->rx.low, true);
+	if (conn->ring.full)
+		WRITE_ONCE(conn->ring.low, true);
 	spin_unlock_bh(&conn->rx.lock);
 }
 
 /* Buffers that the ring may grow to in this memory, large and small ones. */
 static u16 sdp_ring_max(const struct sdp_conn *conn, u32 bytes)
 {
-	u32 max = conn->rx.nbufs;
+	u32 max = conn->ring.nbufs;
 
 	lockdep_assert_held(&conn->rx.lock);
-	if (bytes > conn->rx.mem)
-		max += (bytes - conn->rx.mem) / conn->rcv_size;
+	if (bytes > conn->ring.mem)
+		max += (bytes - conn->ring.mem) / conn->rcv_size;
 	max = min3(max, READ_ONCE(conn->sn->rcvbuf_count),
-		   (u32)conn->rx.rq_size);
+		   (u32)conn->ring.rq_size);
 	return max_t(u32, max, SDP_WIRE_CREDITS_MIN);
 }
 
@@ -162,11 +162,11 @@ enum { SDP_RING_BUSY = 8, SDP_RING_LULL = HZ / 10 };
 static void sdp_ring_short(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	if (time_after(jiffies, conn->rx.low_at + SDP_RING_LULL))
-		conn->rx.lows = 0;
-	conn->rx.low_at = jiffies;
-	if (conn->rx.lows < SDP_RING_BUSY)
-		WRITE_ONCE(conn->rx.lows, conn->rx.lows + 1);
+	if (time_after(jiffies, conn->ring.low_at + SDP_RING_LULL))
+		conn->ring.lows = 0;
+	conn->ring.low_at = jiffies;
+	if (conn->ring.lows < SDP_RING_BUSY)
+		WRITE_ONCE(conn->ring.lows, conn->ring.lows + 1);
 }
 
 /* Is a message to tell of these that carries nothing else?  One for the peer's
@@ -175,7 +175,7 @@ static void sdp_ring_short(struct sdp_conn *conn)
 static bool sdp_ring_tells_alone(const struct sdp_conn *conn)
 {
 	return list_empty(&conn->tx.queue) && conn->flow.told_stale &&
-	       !conn->rx.flush && !conn->rx.shrink &&
+	       !conn->ring.flush && !conn->ring.shrink &&
 	       sdp_flow_owes_update(&conn->flow);
 }
 
@@ -203,8 +203,8 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 	sdp_flow_posted(&conn->flow, n);
 	if (n && sdp_ring_tells_alone(conn)) {
 		sdp_ring_short(conn);
-		if (conn->rx.lows >= SDP_RING_BUSY)
-			WRITE_ONCE(conn->rx.low, true);
+		if (conn->ring.lows >= SDP_RING_BUSY)
+			WRITE_ONCE(conn->ring.low, true);
 	}
 	trace_sdp_post_recv(conn->id, n, conn->flow.posted);
 	return n;
@@ -213,11 +213,11 @@ static int sdp_ring_give(struct sdp_conn *conn, struct list_head *bufs)
 /* What the peer asked for, as far as it may have it; 0: nothing changes. */
 static u32 sdp_ring_new_size(const struct sdp_conn *conn)
 {
-	u32 max = READ_ONCE(conn->rx.max_bytes), mem = READ_ONCE(conn->rx.mem);
+	u32 max = READ_ONCE(conn->ring.max_bytes), mem = READ_ONCE(conn->ring.mem);
 	/* The first are made while those of before are still there. */
 	u32 room = max > mem ? (max - mem) / SDP_WIRE_CREDITS_MIN : 0;
 	u32 most = min3(sdp_ring_full_size(conn), max / SDP_RING_PARTS, room);
-	u32 size = round_down(min(conn->rx.asked, most), PAGE_SIZE);
+	u32 size = round_down(min(conn->ring.asked, most), PAGE_SIZE);
 
 	return size > conn->rcv_size && !sdp_mem_is_short() ? size : 0;
 }
@@ -240,31 +240,31 @@ static void sdp_ring_promise(struct sdp_conn *conn)
 {
 	u32 least = max_t(u32, round_down(READ_ONCE(conn->sn->rcvbuf_start),
 					  PAGE_SIZE), PAGE_SIZE);
-	u32 size = round_down(conn->rx.asked, PAGE_SIZE);
+	u32 size = round_down(conn->ring.asked, PAGE_SIZE);
 
 	lockdep_assert_held(&conn->lock);
-	if (size > conn->rcv_size || conn->rx.old)
+	if (size > conn->rcv_size || conn->ring.old)
 		return;
-	WRITE_ONCE(conn->rx.shrink, min(max(size, least), conn->rcv_size));
-	conn->rx.shrink_told = false;
+	WRITE_ONCE(conn->ring.shrink, min(max(size, least), conn->rcv_size));
+	conn->ring.shrink_told = false;
 	/* What the peer uses up is counted by the answer: post no more. */
 	spin_lock(&conn->rx.lock);
-	conn->rx.target = SDP_WIRE_CREDITS_MIN;
+	conn->ring.target = SDP_WIRE_CREDITS_MIN;
 	spin_unlock(&conn->rx.lock);
 }
 
 void sdp_ring_shrink(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	WRITE_ONCE(conn->rcv_size, conn->rx.shrink);
-	WRITE_ONCE(conn->rx.flush, conn->flow.posted);
-	WRITE_ONCE(conn->rx.shrink, 0);
+	WRITE_ONCE(conn->rcv_size, conn->ring.shrink);
+	WRITE_ONCE(conn->ring.flush, conn->flow.posted);
+	WRITE_ONCE(conn->ring.shrink, 0);
 	/* As promised, whatever made it grow meanwhile. */
 	spin_lock(&conn->rx.lock);
-	conn->rx.target = SDP_WIRE_CREDITS_MIN;
+	conn->ring.target = SDP_WIRE_CREDITS_MIN;
 	spin_unlock(&conn->rx.lock);
-	conn->rx.lows = 0;
-	WRITE_ONCE(conn->rx.low, false);
+	conn->ring.lows = 0;
+	WRITE_ONCE(conn->ring.low, false);
 }
 
 /*
@@ -278,11 +278,11 @@ static bool sdp_ring_may_resize(struct sdp_conn *conn, bool larger)
 	bool may;
 
 	spin_lock_bh(&conn->rx.lock);
-	may = conn->rx.owned;
+	may = conn->ring.owned;
 	if (!may)
-		conn->rx.withheld = true;
-	else if (larger && conn->rx.asked_unread && conn->rx.inq &&
-		 conn->rx.read == conn->rx.asked_at)
+		conn->ring.withheld = true;
+	else if (larger && conn->ring.asked_unread && conn->rx.inq &&
+		 conn->rx.read == conn->ring.asked_at)
 		may = sdp_ring_is_waited(conn);
 	spin_unlock_bh(&conn->rx.lock);
 	return may;
@@ -296,7 +296,7 @@ void sdp_ring_resize(struct sdp_conn *conn)
 
 	if (!sdp_ring_may_resize(conn, size))
 		return;
-	room = conn->rx.rq_size - READ_ONCE(conn->flow.posted);
+	room = conn->ring.rq_size - READ_ONCE(conn->flow.posted);
 	if (size && !room)
 		return;		/* soon */
 	if (size) {
@@ -305,21 +305,21 @@ void sdp_ring_resize(struct sdp_conn *conn)
 		n = sdp_ring_alloc(conn, &bufs, size, room, SDP_RING_GFP_MORE);
 	}
 	spin_lock_bh(&conn->lock);
-	conn->rx.asks = false;
+	conn->ring.asks = false;
 	if (n && n == room) {
 		WRITE_ONCE(conn->rcv_size, size);
 		spin_lock(&conn->rx.lock);
-		conn->rx.target = max_t(u16, SDP_WIRE_CREDITS_MIN,
-					conn->rx.target * was / size);
-		conn->rx.old = sdp_ring_others(conn, size);
+		conn->ring.target = max_t(u16, SDP_WIRE_CREDITS_MIN,
+					  conn->ring.target * was / size);
+		conn->ring.old = sdp_ring_others(conn, size);
 		spin_unlock(&conn->rx.lock);
-		WRITE_ONCE(conn->rx.shrink, 0);
-		WRITE_ONCE(conn->rx.flush, 0);
+		WRITE_ONCE(conn->ring.shrink, 0);
+		WRITE_ONCE(conn->ring.flush, 0);
 		sdp_ring_give(conn, &bufs);
 	}
 	if (!size)
 		sdp_ring_promise(conn);
-	if (!conn->rx.old)
+	if (!conn->ring.old)
 		conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
 	spin_unlock_bh(&conn->lock);
 	sdp_ring_free(conn, &bufs);
@@ -327,7 +327,7 @@ void sdp_ring_resize(struct sdp_conn *conn)
 
 void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
 {
-	if (buf->size == conn->rcv_size || --conn->rx.old)
+	if (buf->size == conn->rcv_size || --conn->ring.old)
 		return;
 	spin_lock_bh(&conn->lock);
 	conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;
@@ -338,18 +338,18 @@ void sdp_ring_used(struct sdp_conn *conn, bool empty)
 {
 	lockdep_assert_held(&conn->lock);
 	/* The peer uses up what is to go, and has nothing to say. */
-	if (unlikely(conn->rx.flush)) {
-		WRITE_ONCE(conn->rx.flush, conn->rx.flush - 1);
+	if (unlikely(conn->ring.flush)) {
+		WRITE_ONCE(conn->ring.flush, conn->ring.flush - 1);
 		/* Or has by now, and what is unread is not replaced by itself. */
-		conn->rx.flushed = true;
+		conn->ring.flushed = true;
 		return;
 	}
 	/* Its buffer is there again at once. */
 	if (empty || sdp_flow_known(&conn->flow) >
-	    max(READ_ONCE(conn->rx.target) / 4, SDP_RING_NOT_DATA))
+	    max(READ_ONCE(conn->ring.target) / 4, SDP_RING_NOT_DATA))
 		return;
 	sdp_ring_short(conn);
-	WRITE_ONCE(conn->rx.low, true);
+	WRITE_ONCE(conn->ring.low, true);
 }
 
 /*
@@ -365,8 +365,8 @@ static bool sdp_ring_is_busy(const struct sdp_conn *conn, u16 at_hand)
 
 	lockdep_assert_held(&conn->rx.lock);
 	return conn->rcv_size >= sdp_ring_full_size(conn) ||
-	       READ_ONCE(conn->rx.lows) >= SDP_RING_BUSY ||
-	       (conn->rx.inq && conn->rx.nbufs >= here + SDP_RING_NOT_DATA);
+	       READ_ONCE(conn->ring.lows) >= SDP_RING_BUSY ||
+	       (conn->rx.inq && conn->ring.nbufs >= here + SDP_RING_NOT_DATA);
 }
 
 /* With so many there, can the peer send nothing, and will they not be more? */
@@ -375,27 +375,27 @@ static void sdp_ring_set_full(struct sdp_conn *conn, u16 here, bool at_end)
 	bool full = at_end && here <= SDP_RING_NOT_DATA;
 
 	lockdep_assert_held(&conn->rx.lock);
-	if (full && !conn->rx.full && sdp_ring_is_waited(conn))
-		WRITE_ONCE(conn->rx.full_news, true);
-	WRITE_ONCE(conn->rx.full, full);
+	if (full && !conn->ring.full && sdp_ring_is_waited(conn))
+		WRITE_ONCE(conn->ring.full_news, true);
+	WRITE_ONCE(conn->ring.full, full);
 }
 
 bool sdp_ring_turned_full(struct sdp_conn *conn)
 {
 	bool news;
 
-	if (likely(!READ_ONCE(conn->rx.full_news)))
+	if (likely(!READ_ONCE(conn->ring.full_news)))
 		return false;
 	spin_lock_bh(&conn->rx.lock);
-	news = conn->rx.full_news;
-	WRITE_ONCE(conn->rx.full_news, false);
+	news = conn->ring.full_news;
+	WRITE_ONCE(conn->ring.full_news, false);
 	spin_unlock_bh(&conn->rx.lock);
 	return news;
 }
 
 bool sdp_ring_is_full(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->rx.full) &&
+	return READ_ONCE(conn->ring.full) &&
 	       READ_ONCE(conn->flow.posted) <= SDP_RING_NOT_DATA;
 }
 
@@ -405,8 +405,8 @@ bool sdp_ring_is_full(const struct sdp_conn *conn)
 static u32 sdp_ring_unread(const struct sdp_conn *conn)
 {
 	if (sdp_ring_is_waited(conn))
-		return conn->rx.max_bytes;
-	return min_t(u32, conn->rx.max_bytes, SDP_RING_UNREAD);
+		return conn->ring.max_bytes;
+	return min_t(u32, conn->ring.max_bytes, SDP_RING_UNREAD);
 }
 
 /* The same before accept(): none to go, and when there is no room none in place of
@@ -415,19 +415,19 @@ static u32 sdp_ring_unread(const struct sdp_conn *conn)
  */
 static int sdp_ring_wanted_before(struct sdp_conn *conn, u16 here)
 {
-	u32 most = sdp_ring_unread(conn), used = conn->rx.mem + conn->rx.fetched;
+	u32 most = sdp_ring_unread(conn), used = conn->ring.mem + conn->rx.fetched;
 	int room = 0, want;
 
 	lockdep_assert_held(&conn->rx.lock);
 	if (used < most && !sdp_mem_is_short())
 		room = (most - used) / conn->rcv_size;
 	room = min_t(int, room, READ_ONCE(conn->sn->rcvbuf_count) -
-				conn->rx.nbufs);
+				conn->ring.nbufs);
 	if (room <= 0)
-		conn->rx.withheld = true;
+		conn->ring.withheld = true;
 	want = min(SDP_WIRE_CREDITS_MIN - here, room);
-	want = max3(want, SDP_WIRE_CREDITS_MIN - (int)conn->rx.nbufs, 0);
-	WRITE_ONCE(conn->rx.low, false);
+	want = max3(want, SDP_WIRE_CREDITS_MIN - (int)conn->ring.nbufs, 0);
+	WRITE_ONCE(conn->ring.low, false);
 	sdp_ring_set_full(conn, here, !want && room <= 0);
 	return want;
 }
@@ -444,39 +444,39 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 	int want, spare, excess = 0;
 
 	spin_lock_bh(&conn->rx.lock);
-	if (unlikely(!conn->rx.owned)) {
+	if (unlikely(!conn->ring.owned)) {
 		want = sdp_ring_wanted_before(conn, here);
 		spin_unlock_bh(&conn->rx.lock);
 		return want;
 	}
-	most = sdp_ring_max(conn, conn->rx.max_bytes);
+	most = sdp_ring_max(conn, conn->ring.max_bytes);
 	/* The user wants less than there is: what he has read is not posted. */
-	if (conn->rx.mem > conn->rx.max_bytes) {
-		excess = DIV_ROUND_UP(conn->rx.mem - conn->rx.max_bytes,
+	if (conn->ring.mem > conn->ring.max_bytes) {
+		excess = DIV_ROUND_UP(conn->ring.mem - conn->ring.max_bytes,
 				      conn->rcv_size);
-		most = max_t(int, conn->rx.nbufs - excess,
+		most = max_t(int, conn->ring.nbufs - excess,
 			     SDP_WIRE_CREDITS_MIN);
 	}
 	max = reading ? most : sdp_ring_max(conn, sdp_ring_unread(conn));
-	target = conn->rx.target;
+	target = conn->ring.target;
 	/* Not while there is less than was wanted the last time; and what a
 	 * reader would let grow waits for him.
 	 */
-	if (conn->rx.low && (!sdp_ring_is_busy(conn, at_hand) ||
-			     sdp_mem_is_short())) {
-		WRITE_ONCE(conn->rx.low, false);
-	} else if (conn->rx.low && conn->rx.nbufs + dropped >= target) {
+	if (conn->ring.low && (!sdp_ring_is_busy(conn, at_hand) ||
+			       sdp_mem_is_short())) {
+		WRITE_ONCE(conn->ring.low, false);
+	} else if (conn->ring.low && conn->ring.nbufs + dropped >= target) {
 		/* Those of an earlier size, not read yet, are in addition. */
-		target = max(target, conn->rx.nbufs);
-		WRITE_ONCE(conn->rx.low, target >= max && !reading);
+		target = max(target, conn->ring.nbufs);
+		WRITE_ONCE(conn->ring.low, target >= max && !reading);
 		if (target < max)
 			target = min_t(u32, target * 2, max);
 	}
 	if (over)
 		most = 0;
-	conn->rx.target = max_t(u16, min(target, most),
-				SDP_WIRE_CREDITS_MIN);
-	want = conn->rx.target - conn->rx.nbufs;
+	conn->ring.target = max_t(u16, min(target, most),
+				  SDP_WIRE_CREDITS_MIN);
+	want = conn->ring.target - conn->ring.nbufs;
 	if (want < 0) {
 		/* What waits for its reader counts, but is not there to be
 		 * posted: of those that are, the fewest stay, and are had.
@@ -485,21 +485,21 @@ static int sdp_ring_wanted(struct sdp_conn *conn, u16 at_hand, u16 dropped,
 		 * has its connection stand still.
 		 */
 		spare = SDP_WIRE_CREDITS_MIN - here;
-		if (conn->rx.nbufs >= max)
+		if (conn->ring.nbufs >= max)
 			spare = min(spare, SDP_RING_NOT_DATA - here);
-		if (conn->rx.nbufs >= conn->rx.rq_size + SDP_WIRE_CREDITS_MIN)
+		if (conn->ring.nbufs >= conn->ring.rq_size + SDP_WIRE_CREDITS_MIN)
 			spare = min(spare, 0);
 		if (over)
 			want = clamp(spare, want, 0);
-		else if (READ_ONCE(conn->rx.shrink) ||
-			 READ_ONCE(conn->rx.flush) || (excess && reading))
+		else if (READ_ONCE(conn->ring.shrink) ||
+			 READ_ONCE(conn->ring.flush) || (excess && reading))
 			want = max(spare, want);
 		else
 			want = max(spare, 0);
 	}
 	if (want < 0)	/* and those are about to go */
 		here -= min_t(int, at_hand, -want);
-	sdp_ring_set_full(conn, here, want <= 0 && (conn->rx.nbufs >= most ||
+	sdp_ring_set_full(conn, here, want <= 0 && (conn->ring.nbufs >= most ||
 						    sdp_mem_is_short()));
 	spin_unlock_bh(&conn->rx.lock);
 	return want;
@@ -529,7 +529,7 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 	list_for_each_entry_safe(buf, next, bufs, node) {
 		if (buf->size == size) {
 			at_hand++;
-			if (unlikely(buf->owed) && READ_ONCE(conn->rx.owned))
+			if (unlikely(buf->owed) && READ_ONCE(conn->ring.owned))
 				sdp_ring_renew(conn, buf);
 			continue;
 		}
@@ -542,7 +542,7 @@ static void sdp_ring_make(struct sdp_conn *conn, struct list_head *bufs,
 		here = READ_ONCE(conn->flow.posted) + at_hand;
 		/* What is unread comes back. */
 		need = clamp(SDP_WIRE_CREDITS_MIN -
-			     (int)READ_ONCE(conn->rx.nbufs), 0, want);
+			     (int)READ_ONCE(conn->ring.nbufs), 0, want);
 		made = sdp_ring_alloc(conn, bufs, size, need,
 				      SDP_RING_GFP_NEED);
 		if (made == need)
@@ -593,9 +593,9 @@ void sdp_ring_owned(struct sdp_conn *conn)
 	if (conn->rx.inq)
 		sdp_ring_charge(conn);
 	spin_lock_bh(&conn->rx.lock);
-	withheld = conn->rx.withheld;
+	withheld = conn->ring.withheld;
 	/* What is unread is had, as if the ring had grown so far. */
-	conn->rx.target = max(conn->rx.target, conn->rx.nbufs);
+	conn->ring.target = max(conn->ring.target, conn->ring.nbufs);
 	sdp_ring_look_again(conn);
 	spin_unlock_bh(&conn->rx.lock);
 	if (withheld)

@@ -27,13 +27,13 @@ void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
 
 /**
  * sdp_ring_resize() - the peer asks for larger buffers, or smaller ones
- * @conn: the connection; the caller polls; conn->rx.asked is what it asks for
+ * @conn: the connection; the caller polls; conn->ring.asked is what it asks for
  *
  * Has conn->rcv_size told to the peer: at once if nothing changes, since it may
  * not or there is no memory; else when all that were posted before have been
  * used.  If there is no place in the receive queue, if nobody has accepted the
  * connection, or larger ones are asked for and nobody takes what has come,
- * conn->rx.asks stays set, and the caller tries again after the next message, or when
+ * conn->ring.asks stays set, and the caller tries again after the next message, or when
  * somebody has.
  *
  * If it asks for no more than it has, the ring shrinks to the fewest buffers of
@@ -54,7 +54,7 @@ void sdp_ring_shrink(struct sdp_conn *conn);
 
 /**
  * sdp_ring_arrived() - a buffer was used while old ones were posted
- * @conn: the connection; the caller polls, conn->rx.old is not 0
+ * @conn: the connection; the caller polls, conn->ring.old is not 0
  * @buf: the buffer
  *
  * Context: process or softirq.
@@ -118,7 +118,7 @@ void sdp_ring_owned(struct sdp_conn *conn);
  */
 static inline bool sdp_ring_is_low(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->rx.low);
+	return READ_ONCE(conn->ring.low);
 }
 
 /**
@@ -167,8 +167,8 @@ void sdp_ring_retry(struct sdp_conn *conn);
 static inline bool sdp_ring_is_waited(const struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->rx.lock);
-	return conn->rx.wanted > 1 &&
-	       conn->rx.inq <= conn->rx.wanted + conn->rx.urg.holes;
+	return conn->ring.wanted > 1 &&
+	       conn->rx.inq <= conn->ring.wanted + conn->rx.urg.holes;
 }
 
 /**

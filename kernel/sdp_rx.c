@@ -39,7 +39,7 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 	LIST_HEAD(none);
 	int posted;
 
-	conn->rx.rq_size = rq_size;
+	conn->ring.rq_size = rq_size;
 	spin_lock_bh(&conn->lock);
 	sdp_flow_init(&conn->flow, 0, 0);
 	spin_unlock_bh(&conn->lock);
@@ -99,7 +99,7 @@ static void sdp_rx_deliver(struct sdp_conn *conn, struct sdp_buf *buf,
 	conn->rx.coming = false;
 	conn->rx.bytes += bytes;
 	spin_unlock_bh(&conn->rx.lock);
-	conn->rx.data = true;
+	conn->found.data = true;
 	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, bytes);
 }
 
@@ -114,8 +114,8 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	/* The device has done it by now: this is to know of it, or to object. */
 	if (unlikely(buf->ended) && !sdp_loan_end_key(conn, buf->key))
 		heard = -EPROTO;
-	if (!heard && unlikely(conn->rx.shrink && conn->rx.shrink_told) &&
-	    sdp_flow_acked(&conn->flow, conn->rx.shrink_mseq))
+	if (!heard && unlikely(conn->ring.shrink && conn->ring.shrink_told) &&
+	    sdp_flow_acked(&conn->flow, conn->ring.shrink_mseq))
 		sdp_ring_shrink(conn);
 	if (!heard)
 		heard = sdp_mode_heard(&conn->mode, msg);
@@ -134,17 +134,17 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		if (unlikely(heard & SDP_HEARD_OWES))
 			conn->tx.ctl |= SDP_CTL_WR_COMPL | SDP_CTL_CANCEL_ACK;
 		if (heard & SDP_HEARD_RCVBUF) {
-			conn->rx.asks = true;
-			conn->rx.asked = msg->ext.rcvsz;
-			conn->rx.asked_at = READ_ONCE(conn->rx.read);
-			conn->rx.asked_unread = READ_ONCE(conn->rx.inq);
+			conn->ring.asks = true;
+			conn->ring.asked = msg->ext.rcvsz;
+			conn->ring.asked_at = READ_ONCE(conn->rx.read);
+			conn->ring.asked_unread = READ_ONCE(conn->rx.inq);
 		}
 		if (heard & SDP_HEARD_RCVBUF_ACK)
 			sdp_peer_ring_given(conn, msg->ext.rcvsz);
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
-	if (unlikely(conn->flow.peer_bufs > SDP_PEER_RING_FEW && !conn->tx.grown))
+	if (unlikely(conn->flow.peer_bufs > SDP_PEER_RING_FEW && !conn->peer_ring.grown))
 		sdp_peer_ring_grown(conn);
 	sdp_ring_used(conn, msg->mid == SDP_MID_DATA && !sdp_wire_payload(msg));
 	spin_unlock_bh(&conn->lock);
@@ -157,7 +157,7 @@ static void sdp_rx_urgent(struct sdp_conn *conn, bool pend, bool pres)
 	if (sdp_urg_announced(conn, pend, pres))
 		set_bit(SDP_CONN_SIGURG, &conn->flags);
 	spin_unlock_bh(&conn->rx.lock);
-	conn->rx.urgent = true;
+	conn->found.urgent = true;
 	if (pres)
 		sdp_count(conn->sn, SDP_CNT_URGENT_RECEIVED, 1);
 }
@@ -173,21 +173,21 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 	list_add_tail(&buf->node, &conn->rx.idle);
 	buf->posted = false;
 	if (status) {
-		conn->rx.lost = true;
+		conn->found.lost = true;
 		return;
 	}
-	if (unlikely(conn->rx.old))
+	if (unlikely(conn->ring.old))
 		sdp_ring_arrived(conn, buf);
-	if (conn->rx.fail || conn->rx.reset || conn->rx.over)
+	if (conn->found.fail || conn->found.reset || conn->found.over)
 		return;		/* nothing after an error counts */
 	if (sdp_conn_state(conn) == SDP_SYN_RECV)
 		conn->xp->established(conn);	/* faster than the RTU */
-	conn->rx.msgs++;
+	conn->stats.rx_msgs++;
 	sdp_count(conn->sn, SDP_CNT_MSGS_RECEIVED, 1);
 	verdict = sdp_wire_get(&msg, sdp_buf_addr(buf), bytes);
 	if (verdict != SDP_WIRE_OK) {
 		trace_sdp_fail(conn->id, -EPROTO, sdp_wire_verdict_name(verdict));
-		conn->rx.fail = -EPROTO;
+		conn->found.fail = -EPROTO;
 		return;
 	}
 	trace_sdp_heard(conn->id, msg.mid, msg.flags, msg.bufs, msg.len,
@@ -198,7 +198,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		sdp_count(conn->sn, SDP_CNT_SINK_AVAIL, 1);
 	heard = sdp_rx_heard(conn, buf, &msg);
 	if (heard < 0) {
-		conn->rx.fail = heard;
+		conn->found.fail = heard;
 		return;
 	}
 	if (unlikely(heard & (SDP_HEARD_OOB_PEND | SDP_HEARD_OOB_PRES)))
@@ -207,67 +207,67 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 	if (sdp_wire_payload(&msg) ||
 	    unlikely(heard & (SDP_HEARD_ADVERT | SDP_HEARD_FILLED))) {
 		WRITE_ONCE(conn->rx.data_at, jiffies);
-		conn->rx.data_msgs++;
+		conn->stats.rx_data_msgs++;
 	}
 	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg))
 		sdp_rx_deliver(conn, buf, &msg, heard & SDP_HEARD_OOB_PRES);
 	if (unlikely(heard & SDP_HEARD_ADVERT)) {
-		conn->rx.advert = true;
+		conn->found.advert = true;
 		sdp_fetch_delivered(conn);
 	}
 	if (heard & SDP_HEARD_FIN)
-		conn->rx.fin = true;
+		conn->found.fin = true;
 	if (heard & SDP_HEARD_RESET)
-		conn->rx.reset = true;
+		conn->found.reset = true;
 }
 
 /* Tell what the batch brought; rx.poll held. */
 static void sdp_rx_settle(struct sdp_conn *conn)
 {
-	bool data = conn->rx.data;
+	bool data = conn->found.data;
 
-	conn->rx.data = false;
+	conn->found.data = false;
 	WRITE_ONCE(conn->rx.heard, jiffies);
-	if (unlikely(conn->rx.asks))
+	if (unlikely(conn->ring.asks))
 		sdp_ring_resize(conn);
 	/* What was posted before there was an owner. */
-	if (unlikely(READ_ONCE(conn->rx.owed)) && READ_ONCE(conn->rx.owned))
+	if (unlikely(READ_ONCE(conn->ring.owed)) && READ_ONCE(conn->ring.owned))
 		sdp_ring_charge(conn);
 	/* Nothing arrives any more, and what is posted comes back at once. */
-	if (unlikely(conn->rx.lost))
+	if (unlikely(conn->found.lost))
 		;
 	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn) ||
-		 conn->rx.flushed)
+		 conn->ring.flushed)
 		sdp_ring_post(conn, &conn->rx.idle, false);
-	conn->rx.flushed = false;
+	conn->ring.flushed = false;
 	data |= sdp_ring_turned_full(conn);
-	if (conn->rx.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
+	if (conn->found.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);
 		data = false;	/* told by the end of stream, once */
 	}
 	if (data)
 		sdp_conn_data_ready(conn);
-	if (unlikely(conn->rx.advert)) {
-		conn->rx.advert = false;
+	if (unlikely(conn->found.advert)) {
+		conn->found.advert = false;
 		/* A reader may take it: whoever polled, he is to know. */
 		if (wq_has_sleeper(&conn->wq))
 			wake_up(&conn->wq);
 	}
-	if (unlikely(conn->rx.urgent)) {
-		conn->rx.urgent = false;
+	if (unlikely(conn->found.urgent)) {
+		conn->found.urgent = false;
 		sdp_conn_urgent(conn);
 	}
 	/* Whatever comes behind it: the end is told once, and counted once. */
-	if (conn->rx.told)
+	if (conn->found.told)
 		return;
-	conn->rx.told = conn->rx.reset || conn->rx.fail || conn->rx.lost;
-	if (conn->rx.reset) {
+	conn->found.told = conn->found.reset || conn->found.fail || conn->found.lost;
+	if (conn->found.reset) {
 		sdp_conn_event(conn, SDP_EV_ABORT_HEARD);
-	} else if (conn->rx.fail) {
-		if (conn->rx.fail == -EPROTO)
+	} else if (conn->found.fail) {
+		if (conn->found.fail == -EPROTO)
 			sdp_count(conn->sn, SDP_CNT_PROTO_ERRORS, 1);
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "received");
-	} else if (conn->rx.lost) {
+	} else if (conn->found.lost) {
 		/* A send has failed before, maybe: it knows the reason. */
 		sdp_tx_reap(conn);
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "receive");
@@ -277,7 +277,7 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 /* Somebody may wait for more than there is by now: it comes, or cannot. */
 static void sdp_rx_grow(struct sdp_conn *conn)
 {
-	bool asks = conn->rx.asks;
+	bool asks = conn->ring.asks;
 
 	if (unlikely(asks))
 		sdp_ring_resize(conn);
@@ -294,7 +294,7 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	int n;
 
 	lockdep_assert_held(&conn->rx.poll);
-	if (unlikely(sdp_ring_is_low(conn) || conn->rx.asks) && !conn->rx.lost)
+	if (unlikely(sdp_ring_is_low(conn) || conn->ring.asks) && !conn->found.lost)
 		sdp_rx_grow(conn);
 	do {
 		n = conn->xp->poll_recv(conn, budget);
@@ -400,7 +400,7 @@ bool sdp_rx_look(struct sdp_conn *conn)
 /* All that has arrived, and of what a peer that never stops sends no more. */
 void sdp_rx_hear(struct sdp_conn *conn)
 {
-	int n = DIV_ROUND_UP(conn->rx.rq_size, SDP_RX_BUDGET);
+	int n = DIV_ROUND_UP(conn->ring.rq_size, SDP_RX_BUDGET);
 
 	while (n-- && test_bit(SDP_CONN_OPEN, &conn->flags) &&
 	       !sdp_rx_drain(conn))
@@ -410,12 +410,12 @@ void sdp_rx_hear(struct sdp_conn *conn)
 void sdp_rx_close(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->rx.poll);
-	if (conn->rx.over)
+	if (conn->found.over)
 		return;
 	sdp_rx_hear(conn);
 	/* Under both: RDMA Reads complete under the second alone. */
 	spin_lock_bh(&conn->lock);
-	WRITE_ONCE(conn->rx.over, true);
+	WRITE_ONCE(conn->found.over, true);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -428,7 +428,7 @@ void sdp_rx_flush(struct sdp_conn *conn)
 
 void sdp_rx_end(struct sdp_conn *conn)
 {
-	if (READ_ONCE(conn->rx.over))
+	if (READ_ONCE(conn->found.over))
 		return;
 	sdp_rx_lock(conn);
 	sdp_rx_close(conn);
@@ -441,7 +441,7 @@ void sdp_rx_work(struct work_struct *work)
 
 	sdp_tx_run(conn);
 	sdp_rx_poll(conn);
-	if (unlikely(READ_ONCE(conn->tx.lent)))
+	if (unlikely(READ_ONCE(conn->zsrc_async.lent)))
 		sdp_lease_settle(conn);
 	sdp_conn_put(conn);
 }

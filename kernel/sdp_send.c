@@ -103,7 +103,7 @@ static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 			       struct sdp_send_call *call, wait_queue_entry_t *wait,
 			       long *timeo)
 {
-	unsigned long until = READ_ONCE(conn->tx.lent_at) +
+	unsigned long until = READ_ONCE(conn->zsrc.lent_at) +
 			      sdp_timers_patience(conn);
 	int err;
 
@@ -136,7 +136,7 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 	for (;;) {
 		sdp_rx_poll(conn);
 		sent += sdp_offer_reap(conn);
-		if (!stop && READ_ONCE(conn->tx.withdrawn)) {
+		if (!stop && READ_ONCE(conn->zsrc.withdrawn)) {
 			call->why = SDP_CNT_COPIED_REFUSED;
 			stop = true;
 		}
@@ -150,7 +150,7 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 			sdp_tx_run(conn);
 		}
 		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead))) {
-			*again = READ_ONCE(conn->tx.withdrawn) &&
+			*again = READ_ONCE(conn->zsrc.withdrawn) &&
 				 READ_ONCE(conn->mode.src.held.n);
 			break;
 		}

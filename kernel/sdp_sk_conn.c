@@ -193,8 +193,8 @@ void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 	if (sock_flag(sk, SOCK_KEEPOPEN))
 		idle = keepalive_time_when(tcp_sk(sk));
 	user = msecs_to_jiffies(user);
-	if (idle != READ_ONCE(conn->tx.keep_idle) ||
-	    user != READ_ONCE(conn->tx.user_timeout))
+	if (idle != READ_ONCE(conn->timers.keep_idle) ||
+	    user != READ_ONCE(conn->timers.user_timeout))
 		sdp_timers_set(conn, idle, user);
 }
 

@@ -474,7 +474,7 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 		} else if (conn) {
 			sdp_tx_want_space(conn);	/* reaps */
 			spin_lock_bh(&conn->lock);
-			value = conn->tx.outstanding + conn->tx.lent;
+			value = conn->tx.outstanding + conn->zsrc_async.lent;
 			if (cmd == SIOCOUTQNSD)
 				value -= conn->tx.inflight_bytes;
 			spin_unlock_bh(&conn->lock);

@@ -25,7 +25,7 @@ bool sdp_take_wants(struct sdp_conn *conn, const struct iov_iter *iter,
 		    size_t len)
 {
 	u32 least = sdp_conn_zcopy(conn);
-	bool wants = least && len >= least && conn->tx.may_read &&
+	bool wants = least && len >= least && conn->caps.may_read &&
 		     user_backed_iter(iter) && sdp_iter_len(iter) >= least;
 
 	if (wants)
@@ -47,7 +47,7 @@ void sdp_take_wanted(struct sdp_conn *conn, bool again)
 static bool sdp_take_is_next(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	return !conn->dead && !conn->tx.hold_reads &&
+	return !conn->dead && !conn->zsink.hold_reads &&
 	       sdp_snk_may_read(&conn->mode.snk) && !sdp_conn_unread(conn);
 }
 
@@ -58,9 +58,9 @@ bool sdp_take_begin(struct sdp_conn *conn)
 	if (!READ_ONCE(conn->mode.snk.held.n))
 		return false;
 	spin_lock_bh(&conn->lock);
-	if (!conn->tx.taking && sdp_take_is_next(conn)) {
-		conn->tx.taking = true;
-		conn->tx.gave_up = false;
+	if (!conn->zsink.taking && sdp_take_is_next(conn)) {
+		conn->zsink.taking = true;
+		conn->zsink.gave_up = false;
 		mine = true;
 	}
 	spin_unlock_bh(&conn->lock);
@@ -75,8 +75,8 @@ static u32 sdp_take_offered(struct sdp_conn *conn, u32 *id)
 
 	spin_lock_bh(&conn->lock);
 	from = sdp_snk_may_read(&conn->mode.snk);
-	if (sdp_take_is_next(conn) && list_empty(&conn->tx.reads) &&
-	    !conn->tx.gave_up) {
+	if (sdp_take_is_next(conn) && list_empty(&conn->zsink.reads) &&
+	    !conn->zsink.gave_up) {
 		*id = from->mseq;
 		bytes = from->left;
 	}
@@ -96,8 +96,8 @@ static int sdp_take_queue(struct sdp_conn *conn, struct sdp_loan *loan)
 	if (conn->dead) {
 		err = -ENODEV;
 	} else {
-		list_add_tail(&loan->op.node, &conn->tx.reads);
-		list_add_tail(&loan->node, &conn->tx.takes);
+		list_add_tail(&loan->op.node, &conn->zsink.reads);
+		list_add_tail(&loan->node, &conn->zsink.takes);
 	}
 	spin_unlock_bh(&conn->lock);
 	return err;
@@ -115,7 +115,7 @@ ssize_t sdp_take_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 		return 0;
 	most = sdp_loan_piece(conn, bytes, false);
 	bytes = sdp_loan_piece(conn, bytes,
-			       list_empty_careful(&conn->tx.takes));
+			       list_empty_careful(&conn->zsink.takes));
 	loan = sdp_loan_make(conn, SDP_OP_READ, DMA_FROM_DEVICE, iter, bytes,
 			     most);
 	if (IS_ERR(loan))
@@ -136,24 +136,24 @@ size_t sdp_take_reap(struct sdp_conn *conn)
 	struct sdp_loan *loan;
 
 	spin_lock_bh(&conn->lock);
-	list_for_each_entry(loan, &conn->tx.takes, node) {
+	list_for_each_entry(loan, &conn->zsink.takes, node) {
 		/* Not what the peer offers now, or nothing goes any more. */
 		if (loan->state == SDP_LOAN_QUEUED &&
 		    (conn->err || !sdp_tx_may_take(conn, loan))) {
 			list_del_init(&loan->op.node);
 			loan->state = SDP_LOAN_FREE;
 			/* And nothing behind it: there would be a hole. */
-			conn->tx.gave_up = true;
+			conn->zsink.gave_up = true;
 		}
 	}
 	spin_unlock_bh(&conn->lock);
-	return sdp_loan_reap(conn, &conn->tx.takes);
+	return sdp_loan_reap(conn, &conn->zsink.takes);
 }
 
 void sdp_take_end(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	conn->tx.taking = false;
+	conn->zsink.taking = false;
 	spin_unlock_bh(&conn->lock);
 	/* Another reader, who waited. */
 	if (wq_has_sleeper(&conn->wq))

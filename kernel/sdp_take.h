@@ -77,7 +77,7 @@ size_t sdp_take_reap(struct sdp_conn *conn);
  */
 static inline bool sdp_take_is_out(const struct sdp_conn *conn)
 {
-	return !list_empty_careful(&conn->tx.takes);
+	return !list_empty_careful(&conn->zsink.takes);
 }
 
 /**

@@ -54,7 +54,7 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 
 	spin_lock_bh(&conn->lock);
 	notsent = conn->tx.outstanding - conn->tx.inflight_bytes;
-	acked = conn->tx.progress;
+	acked = conn->timers.progress;
 	if (time_after(READ_ONCE(conn->rx.heard), acked))
 		acked = READ_ONCE(conn->rx.heard);
 	info->tcpi_unacked = conn->tx.inflight;
@@ -66,14 +66,14 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_snd_cwnd = sdp_flow_credits(&conn->flow);
 	info->tcpi_snd_wnd = info->tcpi_snd_cwnd * conn->snd_max;
 	info->tcpi_notsent_bytes = max(notsent, 0);
-	info->tcpi_bytes_sent = conn->tx.bytes;
+	info->tcpi_bytes_sent = conn->stats.bytes;
 	/* With what is under way go its headers; there is no byte less than that. */
-	info->tcpi_bytes_acked = conn->tx.bytes - min_t(u64, conn->tx.bytes,
-							conn->tx.inflight_bytes);
-	info->tcpi_segs_out = conn->tx.msgs;
-	info->tcpi_data_segs_out = conn->tx.data_msgs;
-	info->tcpi_delivered = conn->tx.msgs - min_t(u64, conn->tx.msgs,
-						     conn->tx.inflight);
+	info->tcpi_bytes_acked = conn->stats.bytes - min_t(u64, conn->stats.bytes,
+							   conn->tx.inflight_bytes);
+	info->tcpi_segs_out = conn->stats.msgs;
+	info->tcpi_data_segs_out = conn->stats.data_msgs;
+	info->tcpi_delivered = conn->stats.msgs - min_t(u64, conn->stats.msgs,
+							conn->tx.inflight);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -82,8 +82,8 @@ static void sdp_tcp_info_received(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_last_data_recv = jiffies_to_msecs(jiffies -
 						     READ_ONCE(conn->rx.data_at));
 	info->tcpi_bytes_received = READ_ONCE(conn->rx.bytes);
-	info->tcpi_segs_in = READ_ONCE(conn->rx.msgs);
-	info->tcpi_data_segs_in = READ_ONCE(conn->rx.data_msgs);
+	info->tcpi_segs_in = READ_ONCE(conn->stats.rx_msgs);
+	info->tcpi_data_segs_in = READ_ONCE(conn->stats.rx_data_msgs);
 }
 
 void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,

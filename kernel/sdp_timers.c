@@ -28,42 +28,42 @@ void sdp_timers_begins(struct sdp_conn *conn)
 {
 	if (conn->tx.outstanding)
 		return;
-	conn->tx.progress = jiffies;
+	conn->timers.progress = jiffies;
 	/* A check that was to come before stays. */
-	if (unlikely(conn->tx.user_timeout && !conn->dead))
-		sdp_conn_check_later(conn, conn->tx.lease_check ? 0 :
-						   conn->tx.user_timeout);
+	if (unlikely(conn->timers.user_timeout && !conn->dead))
+		sdp_conn_check_later(conn, conn->timers.lease_check ? 0 :
+						   conn->timers.user_timeout);
 }
 
 /* Are there reasons for a check besides a silence that the user cares about? */
 static bool sdp_timers_is_timed(const struct sdp_conn *conn)
 {
-	return conn->tx.user_timeout || conn->tx.grown ||
-	       conn->tx.lease_check || conn->tx.deaf;
+	return conn->timers.user_timeout || conn->peer_ring.grown ||
+	       conn->timers.lease_check || conn->timers.deaf;
 }
 
 void sdp_timers_lease(struct sdp_conn *conn)
 {
-	bool timed = conn->tx.keep_idle || conn->tx.watched ||
+	bool timed = conn->timers.keep_idle || conn->timers.watched ||
 		     sdp_timers_is_timed(conn);
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->tx.lease_check || conn->dead)
+	if (conn->timers.lease_check || conn->dead)
 		return;
-	conn->tx.lease_check = true;
+	conn->timers.lease_check = true;
 	/* A check may be due before: it is for it to say when the next is. */
 	sdp_conn_check_later(conn, timed ? 0 : sdp_timers_patience(conn));
 }
 
 void sdp_timers_watch(struct sdp_conn *conn)
 {
-	bool timed = conn->tx.keep_idle || sdp_timers_is_timed(conn);
+	bool timed = conn->timers.keep_idle || sdp_timers_is_timed(conn);
 
-	if (conn->tx.watched)
+	if (conn->timers.watched)
 		return;
-	conn->tx.watched = true;
+	conn->timers.watched = true;
 	/* Silence was nobody's concern before. */
-	if (!conn->tx.keep_idle && !conn->tx.deaf)
+	if (!conn->timers.keep_idle && !conn->timers.deaf)
 		WRITE_ONCE(conn->rx.heard, jiffies);
 	/* A check may be due before: it is for it to say when the next is. */
 	sdp_conn_check_later(conn, timed ? 0 : SDP_TIMERS_STARVED);
@@ -72,15 +72,15 @@ void sdp_timers_watch(struct sdp_conn *conn)
 /* Jiffies of silence after which the peer is asked; 0: for ever. */
 static u32 sdp_timers_idle(const struct sdp_conn *conn)
 {
-	u32 idle = conn->tx.keep_idle ?: U32_MAX;
+	u32 idle = conn->timers.keep_idle ?: U32_MAX;
 
 	/* Both have said all, and the peer may go: he will not tell. */
-	if (conn->tx.deaf && conn->tx.fin_posted &&
+	if (conn->timers.deaf && conn->tx.fin_posted &&
 	    conn->state == SDP_LAST_ACK)
 		return 0;
 	if (conn->tx.waiting)
 		idle = min_t(u32, idle, SDP_TIMERS_STARVED);
-	if (conn->tx.deaf)
+	if (conn->timers.deaf)
 		idle = min_t(u32, idle, SDP_TIMERS_DEAF);
 	return idle == U32_MAX ? 0 : idle;
 }
@@ -97,7 +97,7 @@ static unsigned long sdp_timers_check_leases(struct sdp_conn *conn,
 	/* Also one that waits for a credit, which the peer may never give. */
 	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
 				      sdp_src_may_cancel(src));
-	struct sdp_loan *loan = list_first_entry_or_null(&conn->tx.loans,
+	struct sdp_loan *loan = list_first_entry_or_null(&conn->zsrc.loans,
 							 struct sdp_loan, node);
 	/* Or it is for our device to end, and the peer has no buffer for what
 	 * comes before that.
@@ -106,7 +106,7 @@ static unsigned long sdp_timers_check_leases(struct sdp_conn *conn,
 			       (loan->state == SDP_LOAN_OUT ||
 				loan->state == SDP_LOAN_BACK));
 	unsigned long patience = sdp_timers_patience(conn);
-	unsigned long due = conn->tx.lent_at +
+	unsigned long due = conn->zsrc.lent_at +
 			    (last ? SDP_TIMERS_CANCEL : patience);
 
 	/* When it is answered others are out, perhaps. */
@@ -117,9 +117,9 @@ static unsigned long sdp_timers_check_leases(struct sdp_conn *conn,
 	cancel = sdp_src_may_cancel(src);
 	if (cancel) {
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
-		conn->tx.lent_at = now;
+		conn->zsrc.lent_at = now;
 	}
-	list_for_each_entry(loan, &conn->tx.loans, node) {
+	list_for_each_entry(loan, &conn->zsrc.loans, node) {
 		if (!cancel && loan->state == SDP_LOAN_QUEUED)
 			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_LATE);
 		else if (!loan->why)
@@ -136,9 +136,9 @@ void sdp_timers_check(struct sdp_conn *conn)
 
 	if (shrink)
 		next = shrink;
-	conn->tx.watched = conn->tx.waiting;
-	conn->tx.lease_check = conn->tx.lent;
-	if (conn->tx.lent) {
+	conn->timers.watched = conn->tx.waiting;
+	conn->timers.lease_check = conn->zsrc_async.lent;
+	if (conn->zsrc_async.lent) {
 		due = sdp_timers_check_leases(conn, now);
 		if (!due) {
 			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
@@ -149,14 +149,14 @@ void sdp_timers_check(struct sdp_conn *conn)
 	/* Of what is under way nothing will be heard: its sender has failed in
 	 * the middle.  So it is asked for, and its time begins.
 	 */
-	if (conn->tx.user_timeout && conn->tx.inflight &&
+	if (conn->timers.user_timeout && conn->tx.inflight &&
 	    conn->tx.inflight == conn->tx.unsignalled) {
 		conn->tx.ctl |= SDP_CTL_KEEPALIVE;
-		conn->tx.progress = now;
+		conn->timers.progress = now;
 	}
-	if (conn->tx.user_timeout &&
-	    (conn->tx.outstanding || !list_empty(&conn->tx.loans))) {
-		due = conn->tx.progress + conn->tx.user_timeout;
+	if (conn->timers.user_timeout &&
+	    (conn->tx.outstanding || !list_empty(&conn->zsrc.loans))) {
+		due = conn->timers.progress + conn->timers.user_timeout;
 		if (time_after_eq(now, due)) {
 			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
 			return;
@@ -164,18 +164,18 @@ void sdp_timers_check(struct sdp_conn *conn)
 		next = min(next, due - now);
 	}
 	/* It is for the answer to a question as well, which is behind what was sent. */
-	if (conn->tx.user_timeout && conn->tx.keepalive) {
-		due = conn->tx.keepalive_at;
-		if (time_after(conn->tx.progress, due))
-			due = conn->tx.progress;
-		due += conn->tx.user_timeout;
+	if (conn->timers.user_timeout && conn->timers.keepalive) {
+		due = conn->timers.keepalive_at;
+		if (time_after(conn->timers.progress, due))
+			due = conn->timers.progress;
+		due += conn->timers.user_timeout;
 		if (time_after_eq(now, due)) {
 			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
 			return;
 		}
 		next = min(next, due - now);
 	}
-	if (idle && !conn->tx.keepalive) {
+	if (idle && !conn->timers.keepalive) {
 		due = READ_ONCE(conn->rx.heard) + idle;
 		if (time_before(now, due)) {
 			next = min(next, due - now);
@@ -184,9 +184,9 @@ void sdp_timers_check(struct sdp_conn *conn)
 			next = min_t(unsigned long, next, idle);
 		} else {
 			conn->tx.ctl |= SDP_CTL_KEEPALIVE;
-			if (conn->tx.user_timeout)
+			if (conn->timers.user_timeout)
 				next = min_t(unsigned long, next,
-					     conn->tx.user_timeout);
+					     conn->timers.user_timeout);
 		}
 	}
 	if (next != MAX_JIFFY_OFFSET)
@@ -199,18 +199,18 @@ void sdp_timers_answered(struct sdp_conn *conn)
 	u32 idle = sdp_timers_idle(conn);
 
 	lockdep_assert_held(&conn->lock);
-	conn->tx.keepalive = false;
+	conn->timers.keepalive = false;
 	WRITE_ONCE(conn->rx.heard, jiffies);
 	if (idle && !conn->dead)
 		sdp_conn_check_later(conn, other ? 0 : idle);
 	else
-		conn->tx.watched = false;
+		conn->timers.watched = false;
 }
 
 void sdp_timers_deaf(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	conn->tx.deaf = true;
+	conn->timers.deaf = true;
 	/* Silence was nobody's concern before. */
 	WRITE_ONCE(conn->rx.heard, jiffies);
 	if (!conn->dead)
@@ -222,10 +222,10 @@ void sdp_timers_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
 {
 	spin_lock_bh(&conn->lock);
 	/* Who asks for it now did not ask before, so it begins now. */
-	if (keep_idle && !conn->tx.keep_idle)
+	if (keep_idle && !conn->timers.keep_idle)
 		WRITE_ONCE(conn->rx.heard, jiffies);
-	WRITE_ONCE(conn->tx.keep_idle, keep_idle);
-	WRITE_ONCE(conn->tx.user_timeout, user_timeout);
+	WRITE_ONCE(conn->timers.keep_idle, keep_idle);
+	WRITE_ONCE(conn->timers.user_timeout, user_timeout);
 	if (!conn->dead && (keep_idle || user_timeout))
 		sdp_conn_check_later(conn, 0);
 	spin_unlock_bh(&conn->lock);

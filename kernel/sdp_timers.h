@@ -30,7 +30,7 @@ void sdp_timers_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout);
 static inline unsigned long sdp_timers_patience(const struct sdp_conn *conn)
 {
 	unsigned long wait = msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
-	u32 timeout = READ_ONCE(conn->tx.user_timeout);
+	u32 timeout = READ_ONCE(conn->timers.user_timeout);
 
 	if (timeout)
 		wait = min_t(unsigned long, wait, timeout / 2);

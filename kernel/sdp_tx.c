@@ -52,7 +52,7 @@ static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->charged += charge;
 	conn->tx.outstanding += charge;
 	sdp_mem_add(charge);
-	if (conn->tx.nspare)
+	if (conn->spare.nspare)
 		sdp_msg_fit(conn);
 	return true;
 }
@@ -93,9 +93,9 @@ static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
 /* Of what is lent beyond a call nobody waits for the end but the connection. */
 static void sdp_tx_lease(struct sdp_conn *conn, const struct sdp_loan *loan)
 {
-	if (!conn->tx.lent)
-		conn->tx.lent_at = jiffies;
-	WRITE_ONCE(conn->tx.lent, conn->tx.lent + loan->span.bytes);
+	if (!conn->zsrc_async.lent)
+		conn->zsrc.lent_at = jiffies;
+	WRITE_ONCE(conn->zsrc_async.lent, conn->zsrc_async.lent + loan->span.bytes);
 	sdp_timers_lease(conn);
 }
 
@@ -107,14 +107,14 @@ int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
 	spin_lock_bh(&conn->lock);
 	/* Nothing is listed behind sdp_tx_drop(). */
 	if (!err && (conn->dead || conn->tx.fin_queued || conn->err ||
-		     (!lease && conn->tx.withdrawn)))
+		     (!lease && conn->zsrc.withdrawn)))
 		err = -ECANCELED;
 	if (err) {
 		sdp_msg_free(conn, msg);
 	} else {
 		if (lease)
 			sdp_tx_lease(conn, msg->loan);
-		list_add_tail(&msg->loan->node, &conn->tx.loans);
+		list_add_tail(&msg->loan->node, &conn->zsrc.loans);
 		if (msg->op == SDP_OP_WRITE)
 			sdp_tx_enqueue_write(conn, msg);
 		else
@@ -153,8 +153,8 @@ void sdp_tx_withdraw(struct sdp_conn *conn)
 	struct sdp_loan *loan;
 
 	lockdep_assert_held(&conn->lock);
-	conn->tx.withdrawn = true;
-	list_for_each_entry(loan, &conn->tx.loans, node)
+	conn->zsrc.withdrawn = true;
+	list_for_each_entry(loan, &conn->zsrc.loans, node)
 		if (loan->state == SDP_LOAN_QUEUED)
 			sdp_tx_drop_offer(conn, loan->msg);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
@@ -172,7 +172,7 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 		msg = list_last_entry(&conn->tx.queue, struct sdp_msg, node);
 		if (sdp_msg_room(conn, frag, msg)) {
 			list_del_init(&msg->node);
-			conn->tx.held = false;
+			conn->cork.held = false;
 		} else {
 			msg = NULL;
 		}
@@ -184,7 +184,7 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 /* How long corked bytes wait yet, whatever comes: in jiffies. */
 static unsigned long sdp_tx_cork_left(const struct sdp_conn *conn)
 {
-	unsigned long end = conn->tx.corked_at + msecs_to_jiffies(SDP_TX_CORK_MS);
+	unsigned long end = conn->cork.corked_at + msecs_to_jiffies(SDP_TX_CORK_MS);
 	unsigned long now = jiffies;
 
 	return time_before(now, end) ? end - now : 0;
@@ -192,9 +192,9 @@ static unsigned long sdp_tx_cork_left(const struct sdp_conn *conn)
 
 static void sdp_tx_cork(struct sdp_conn *conn)
 {
-	if (!conn->tx.corked) {
-		conn->tx.corked = true;
-		conn->tx.corked_at = jiffies;
+	if (!conn->cork.corked) {
+		conn->cork.corked = true;
+		conn->cork.corked_at = jiffies;
 	}
 	sdp_conn_uncork_later(conn, sdp_tx_cork_left(conn));
 }
@@ -207,37 +207,37 @@ static void sdp_tx_uncork(struct sdp_conn *conn)
 {
 	unsigned long left = sdp_tx_cork_left(conn);
 
-	if (!conn->tx.corked)
+	if (!conn->cork.corked)
 		return;
 	if (left)
 		sdp_conn_uncork_later(conn, left);
 	else
-		WRITE_ONCE(conn->tx.delay, conn->tx.delay | SDP_DELAY_PUSH);
+		WRITE_ONCE(conn->cork.delay, conn->cork.delay | SDP_DELAY_PUSH);
 }
 
 /* Does the next message, which is the last, wait for more behind it? */
 static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
-	conn->tx.held = false;
+	conn->cork.held = false;
 	if (msg->full || msg->more || conn->tx.fin_queued ||
 	    !list_is_last(&msg->node, &conn->tx.queue))
 		goto goes;
-	if (conn->tx.small_out &&
-	    sdp_flow_acked(&conn->flow, conn->tx.small_mseq))
-		conn->tx.small_out = false;
-	switch (sdp_mode_hold(conn->tx.delay, conn->tx.small_out,
+	if (conn->cork.small_out &&
+	    sdp_flow_acked(&conn->flow, conn->cork.small_mseq))
+		conn->cork.small_out = false;
+	switch (sdp_mode_hold(conn->cork.delay, conn->cork.small_out,
 			      conn->tx.inflight)) {
 	case SDP_HOLD_NONE:
 		break;
 	case SDP_HOLD_SENT:
-		conn->tx.held = true;
+		conn->cork.held = true;
 		return true;
 	case SDP_HOLD_CORK:
 		sdp_tx_cork(conn);
 		return true;
 	}
 goes:
-	conn->tx.corked = false;
+	conn->cork.corked = false;
 	return false;
 }
 
@@ -282,7 +282,7 @@ static void sdp_tx_stream_posted(struct sdp_conn *conn, struct sdp_msg *msg)
 			msg->payload);
 	/* The peer may have ended it before this message's completion comes. */
 	msg->loan = NULL;
-	conn->tx.lent_at = jiffies;
+	conn->zsrc.lent_at = jiffies;
 	sdp_count(conn->sn, SDP_CNT_OFFERS, 1);
 }
 
@@ -307,11 +307,11 @@ static bool sdp_tx_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	list_del_init(&msg->node);
 	loan->state = SDP_LOAN_OUT;
 	loan->msg = NULL;
-	conn->tx.filling = msg->more;
+	conn->zsrc.filling = msg->more;
 	conn->tx.ctl |= SDP_CTL_WR_COMPL;
-	conn->tx.bytes += msg->bytes;
-	conn->tx.written_bytes += msg->bytes;
-	conn->tx.lent_at = jiffies;
+	conn->stats.bytes += msg->bytes;
+	conn->stats.written_bytes += msg->bytes;
+	conn->zsrc.lent_at = jiffies;
 	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->bytes);
 	sdp_count(conn->sn, SDP_CNT_WRITTEN, msg->bytes);
 	sdp_count(conn->sn, SDP_CNT_RDMA_WRITES, 1);
@@ -376,16 +376,16 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 			return false;
 		sdp_tx_fill_offer(conn, msg, &hdr);
 	}
-	if (unlikely(conn->tx.flush))
-		conn->tx.flush--;
+	if (unlikely(conn->peer_ring.flush))
+		conn->peer_ring.flush--;
 	list_del_init(&msg->node);
 	sdp_post_msg(conn, msg, &hdr, !msg->full ||
 		     (!msg->more && list_empty(&conn->tx.queue)));
 	sdp_tx_stream_posted(conn, msg);
 	sdp_peer_ring_posted(conn, msg);
 	if (!msg->full) {
-		conn->tx.small_out = true;
-		conn->tx.small_mseq = msg->mseq;
+		conn->cork.small_out = true;
+		conn->cork.small_mseq = msg->mseq;
 	}
 	return true;
 }
@@ -419,9 +419,9 @@ static bool sdp_tx_push_read(struct sdp_conn *conn)
 	u32 room;
 
 	from = sdp_snk_may_read(snk);
-	if (!from || conn->tx.hold_reads)
+	if (!from || conn->zsink.hold_reads)
 		return false;
-	msg = list_first_entry(&conn->tx.reads, struct sdp_msg, node);
+	msg = list_first_entry(&conn->zsink.reads, struct sdp_msg, node);
 	room = msg->loan ? msg->loan->span.bytes : msg->buf->size;
 	if (msg->loan && (!sdp_tx_may_take(conn, msg->loan) ||
 			  !sdp_post_may_register(conn)))
@@ -443,7 +443,7 @@ static bool sdp_tx_push_read(struct sdp_conn *conn)
 /* One message, the most urgent first; false when nothing more may go. */
 static bool sdp_tx_push_one(struct sdp_conn *conn)
 {
-	bool owed = conn->tx.reg_owed;
+	bool owed = conn->reg.reg_owed;
 
 	if (conn->tx.abort_posted || conn->tx.broken)
 		return false;
@@ -457,34 +457,34 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 		return true;
 	if (unlikely(!list_empty(&conn->tx.back)))
 		return sdp_tx_push_back(conn);
-	if (unlikely(!list_empty(&conn->tx.reads)) && !owed &&
+	if (unlikely(!list_empty(&conn->zsink.reads)) && !owed &&
 	    sdp_tx_push_read(conn))
 		return true;
 	/* Or there would always be something under way. */
-	if (unlikely(conn->tx.reg_waits))
+	if (unlikely(conn->reg.reg_waits))
 		return false;
-	conn->tx.reg_owed = false;
-	if (unlikely(conn->tx.lapsed)) {
+	conn->reg.reg_owed = false;
+	if (unlikely(conn->zsrc_async.lapsed)) {
 		;	/* of the stream something else is next */
 	} else if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
-		conn->tx.reg_owed = conn->tx.reg_waits;
+		conn->reg.reg_owed = conn->reg.reg_waits;
 	} else if (conn->tx.fin_queued && !conn->tx.fin_posted &&
 		   sdp_src_may_copy(&conn->mode.src)) {
 		if (sdp_ctl_push_fin(conn))
 			return true;
 	}
-	if (unlikely(conn->tx.reg_waits))
+	if (unlikely(conn->reg.reg_waits))
 		return false;
 	/* It is not a registration that keeps what is sent. */
-	if (unlikely(owed && !list_empty(&conn->tx.reads)) &&
+	if (unlikely(owed && !list_empty(&conn->zsink.reads)) &&
 	    sdp_tx_push_read(conn))
 		return true;
-	if (unlikely(conn->tx.flush) && list_empty(&conn->tx.queue) &&
+	if (unlikely(conn->peer_ring.flush) && list_empty(&conn->tx.queue) &&
 	    !conn->tx.fin_queued &&
 	    sdp_ctl_push_data(conn, SDP_FLOW_PAYLOAD)) {
-		conn->tx.flush--;
+		conn->peer_ring.flush--;
 		return true;
 	}
 	return sdp_flow_owes_update(&conn->flow) &&
@@ -502,8 +502,8 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 {
 	if (!conn->tx.inflight)
 		return false;
-	return conn->tx.want_space || conn->tx.held || conn->tx.keepalive ||
-	       conn->tx.reg_waits ||
+	return conn->tx.want_space || conn->cork.held || conn->timers.keepalive ||
+	       conn->reg.reg_waits ||
 	       conn->tx.fin_posted || conn->tx.watched_ops ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
@@ -531,13 +531,13 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
 			conn->xp->poll_send(conn);
 		conn->tx.fired = false;
-		conn->tx.reg_waits = false;
+		conn->reg.reg_waits = false;
 		if (sdp_tx_may_post(conn))
 			while (conn->tx.inflight < conn->tx.sq_size &&
 			       sdp_tx_push_one(conn))
 				;
 		/* Held back for what has arrived by now, perhaps. */
-		if ((conn->tx.held || conn->tx.reg_waits) && !reap) {
+		if ((conn->cork.held || conn->reg.reg_waits) && !reap) {
 			reap = true;
 			continue;
 		}
@@ -546,7 +546,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		/* Somebody waits, and of what is under way nothing would be heard:
 		 * who sent it was to send more, and cannot.
 		 */
-		if ((conn->tx.want_space || conn->tx.held) &&
+		if ((conn->tx.want_space || conn->cork.held) &&
 		    unlikely(conn->tx.inflight == conn->tx.unsignalled) &&
 		    sdp_tx_may_post(conn) && !conn->tx.broken)
 			sdp_post_nothing(conn);
@@ -589,7 +589,7 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 	if (done & SDP_TX_DONE_SPACE)
 		sdp_conn_write_space(conn);
 	/* Leases are the worker's to return, and to copy. */
-	if (unlikely(done & SDP_TX_DONE_LOAN && READ_ONCE(conn->tx.lent)))
+	if (unlikely(done & SDP_TX_DONE_LOAN && READ_ONCE(conn->zsrc_async.lent)))
 		sdp_conn_queue_work(conn);
 	if (done & SDP_TX_DONE_READ)
 		sdp_conn_data_ready(conn);
@@ -676,15 +676,15 @@ void sdp_tx_reap(struct sdp_conn *conn)
 
 void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 {
-	if (READ_ONCE(conn->tx.delay) == delay)
+	if (READ_ONCE(conn->cork.delay) == delay)
 		return;
 	if (!(delay & SDP_DELAY_CORK))
 		sdp_conn_uncork_never(conn);
 	spin_lock_bh(&conn->lock);
 	clear_bit(SDP_CONN_UNCORK, &conn->flags);
-	WRITE_ONCE(conn->tx.delay, delay);
+	WRITE_ONCE(conn->cork.delay, delay);
 	if (!(delay & SDP_DELAY_CORK))
-		conn->tx.corked = false;
+		conn->cork.corked = false;
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -750,7 +750,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	spin_lock_bh(&conn->lock);
 	list_splice_init(&conn->tx.posted, &drop);
 	list_splice_tail_init(&conn->tx.queue, &drop);
-	list_splice_tail_init(&conn->tx.reads, &drop);
+	list_splice_tail_init(&conn->zsink.reads, &drop);
 	list_splice_tail_init(&conn->tx.back, &drop);
 	conn->tx.inflight = 0;
 	conn->tx.inflight_bytes = 0;
@@ -761,17 +761,17 @@ void sdp_tx_drop(struct sdp_conn *conn)
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
 	}
-	loans = sdp_tx_hold_back(&conn->tx.loans);
-	takes = sdp_tx_hold_back(&conn->tx.takes);
-	asks = sdp_tx_hold_back(&conn->tx.asks);
+	loans = sdp_tx_hold_back(&conn->zsrc.loans);
+	takes = sdp_tx_hold_back(&conn->zsink.takes);
+	asks = sdp_tx_hold_back(&conn->zsink.asks);
 	spin_unlock_bh(&conn->lock);
 	if (loans)
-		sdp_tx_unlend(conn, &conn->tx.loans);
+		sdp_tx_unlend(conn, &conn->zsrc.loans);
 	if (takes)
-		sdp_tx_unlend(conn, &conn->tx.takes);
+		sdp_tx_unlend(conn, &conn->zsink.takes);
 	if (asks)
-		sdp_tx_unlend(conn, &conn->tx.asks);
-	if (READ_ONCE(conn->tx.lent))
+		sdp_tx_unlend(conn, &conn->zsink.asks);
+	if (READ_ONCE(conn->zsrc_async.lent))
 		sdp_conn_queue_work(conn);
 	sdp_conn_write_space(conn);
 }

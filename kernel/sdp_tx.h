@@ -23,7 +23,7 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg);
  * sdp_tx_queue_offer() - lend what a SrcAvail offers, or a write is of, and queue it
  * @conn: the connection; the caller lends, or has the socket lock and it is a
  *	lease
- * @msg: the message, or the loan's own request; the loan is on tx.loans then
+ * @msg: the message, or the loan's own request; the loan is on zsrc.loans then
  *
  * Not if what the caller offered before it has been withdrawn: that comes first
  * in the stream, and by copy.  Nor if the stream is at its end.
@@ -36,7 +36,7 @@ int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /**
  * sdp_tx_queue_rest() - what has to be copied of a lease, in its place
- * @conn: the connection; tx.lapsed is set, so nothing leaves the queue
+ * @conn: the connection; zsrc_async.lapsed is set, so nothing leaves the queue
  * @loan: the lease; its rest flag is cleared
  * @msgs: Data messages with their payload in place
  * @behind: the message that what was offered before has come to stand behind; at
@@ -168,8 +168,8 @@ static inline u32 sdp_tx_space(const struct sdp_conn *conn)
 	if (sdp_tx_is_enough(conn, 1))
 		return 0;
 	/* What somebody sends without copying is on its way before. */
-	if (unlikely(READ_ONCE(conn->tx.lending) ||
-		     READ_ONCE(conn->tx.lent) / SDP_TX_LENT >=
+	if (unlikely(READ_ONCE(conn->zsrc.lending) ||
+		     READ_ONCE(conn->zsrc_async.lent) / SDP_TX_LENT >=
 		     min(limit, READ_ONCE(conn->tx.limit_least))))
 		return 0;
 	return used < limit ? limit - used : 0;
@@ -201,7 +201,7 @@ bool sdp_tx_want_space(struct sdp_conn *conn);
 /**
  * sdp_tx_may_take() - is it still the memory for what is read next?
  * @conn: the connection; conn->lock held
- * @loan: on tx.reads, for the advert whose MSeq its request has
+ * @loan: on zsink.reads, for the advert whose MSeq its request has
  *
  * Context: process or softirq.
  * Return: true if the peer offers that, as much as fits, and nothing else before.

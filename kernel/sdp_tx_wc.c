@@ -41,11 +41,11 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 	spin_unlock(&conn->rx.lock);
 	if (buf) {
 		conn->tx.done |= SDP_TX_DONE_READ;
-		conn->tx.fetched_bytes += msg->bytes;
+		conn->stats.fetched_bytes += msg->bytes;
 		sdp_count(conn->sn, SDP_CNT_FETCHED, msg->bytes);
 	} else {
 		msg->loan->moved = msg->bytes;
-		conn->tx.taken_bytes += msg->bytes;
+		conn->stats.taken_bytes += msg->bytes;
 		sdp_count(conn->sn, SDP_CNT_TAKEN, msg->bytes);
 	}
 }
@@ -57,7 +57,7 @@ static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->slots = 1;
 	msg->loan->state = SDP_LOAN_BACK;
 	msg->loan->moved = msg->bytes;
-	conn->tx.lent_at = jiffies;
+	conn->zsrc.lent_at = jiffies;
 	if (msg->loan->lease)
 		sdp_mode_lent(&conn->mode, true);
 	list_add_tail(&msg->node, &conn->tx.back);
@@ -75,7 +75,7 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (unlikely(sdp_post_is_watched(msg))) {
 		conn->tx.watched_ops--;
 		/* Behind the error that was told no byte comes. */
-		if (msg->op == SDP_OP_READ && !(msg->buf && conn->rx.over))
+		if (msg->op == SDP_OP_READ && !(msg->buf && conn->found.over))
 			sdp_tx_wc_read(conn, msg);
 		if (msg->loan)
 			conn->tx.done |= SDP_TX_DONE_LOAN;
@@ -85,10 +85,10 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (msg->op == SDP_OP_NOTHING) {
 		sdp_timers_answered(conn);
 	} else {
-		conn->tx.progress = jiffies;
-		if (conn->tx.small_out && msg->op == SDP_OP_SEND &&
-		    msg->mseq == conn->tx.small_mseq)
-			conn->tx.small_out = false;
+		conn->timers.progress = jiffies;
+		if (conn->cork.small_out && msg->op == SDP_OP_SEND &&
+		    msg->mseq == conn->cork.small_mseq)
+			conn->cork.small_out = false;
 	}
 	if (msg->op != SDP_OP_SEND)
 		;
