@@ -46,6 +46,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include "sdp_buf.h"
+#include "sdp_cork.h"
 #include "sdp_flow.h"
 #include "sdp_mode.h"
 #include "sdp_net.h"
@@ -156,16 +157,6 @@ struct sdp_peer_ring {
 	bool keeps;		/* it never gives buffers back */
 	bool building;		/* a sender makes a message; without lock */
 	u16 flush;		/* empty messages to post, to use old buffers up */
-};
-
-/* What holds the last message back, by sdp_tx.c; under conn->lock. */
-struct sdp_cork {
-	bool held;		/* it waits for completions */
-	bool corked;		/* it waits for the user */
-	unsigned long corked_at; /* jiffies since when */
-	bool small_out;		/* a message that was not full is under way */
-	u32 small_mseq;		/* MSeq of the newest such */
-	u8 delay;		/* enum sdp_mode_delay */
 };
 
 /* What a call advertises or writes, by sdp_offer.c; under conn->lock. */

@@ -353,15 +353,3 @@ struct sdp_mode_slice sdp_mode_pick(size_t left, u32 payload_max, u32 tail_room)
 		.coalesce = tail_room != 0,
 	};
 }
-
-enum sdp_mode_hold sdp_mode_hold(u8 delay, bool small_out, u32 under_way)
-{
-	if (delay & SDP_DELAY_PUSH)
-		return SDP_HOLD_NONE;
-	if (delay & SDP_DELAY_CORK)
-		return SDP_HOLD_CORK;
-	if (delay & SDP_DELAY_NODELAY)
-		return under_way < SDP_MODE_AUTOCORK ? SDP_HOLD_NONE :
-						       SDP_HOLD_SENT;
-	return small_out ? SDP_HOLD_SENT : SDP_HOLD_NONE;
-}

@@ -240,39 +240,4 @@ struct sdp_mode_slice {
  */
 struct sdp_mode_slice sdp_mode_pick(size_t left, u32 payload_max, u32 tail_room);
 
-/* What the user asked for with TCP_NODELAY, TCP_CORK and MSG_MORE. */
-enum sdp_mode_delay {
-	SDP_DELAY_NODELAY	= 0x01,
-	SDP_DELAY_CORK		= 0x02,	/* TCP_CORK, or MSG_MORE in the last call */
-	SDP_DELAY_PUSH		= 0x04,	/* what is queued now goes, whatever else */
-};
-
-/* Why the last message queued, which more would fit behind, stays there. */
-enum sdp_mode_hold {
-	SDP_HOLD_NONE,		/* it goes */
-	SDP_HOLD_SENT,		/* until what was sent before has arrived */
-	SDP_HOLD_CORK,		/* until the user says so, or a time is over */
-};
-
-/* Sends under way from which on even TCP_NODELAY lets small ones be joined. */
-enum { SDP_MODE_AUTOCORK = 8 };
-
-/**
- * sdp_mode_hold() - does a message that is not full wait for more? (3.5)
- * @delay: bits of enum sdp_mode_delay
- * @small_out: a message that was not full was sent and has not arrived
- * @under_way: messages sent and not known to have arrived
- *
- * Nagle's rule as TCP has it now: full messages never make a small one wait,
- * only another small one does.  There is no acknowledgment in SDP; send
- * completions, which say that the peer's device has the message, take its
- * place, or an MSeqAck that came sooner.  With TCP_NODELAY small messages are
- * joined only while many are under way, when one more of its own would help
- * nobody.
- *
- * Context: any; pure.
- * Return: enum sdp_mode_hold.
- */
-enum sdp_mode_hold sdp_mode_hold(u8 delay, bool small_out, u32 under_way);
-
 #endif

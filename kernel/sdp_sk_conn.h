@@ -134,7 +134,7 @@ bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn);
  * @flags: of the call that sends; MSG_MORE counts
  *
  * Context: process.
- * Return: enum sdp_mode_delay, without SDP_DELAY_PUSH.
+ * Return: enum sdp_cork_delay, without SDP_DELAY_PUSH.
  */
 u8 sdp_sk_conn_delay(const struct sock *sk, int flags);
 

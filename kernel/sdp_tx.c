@@ -9,7 +9,7 @@
  * in sdp_tx_wc.c.
  *
  * A last message with room behind it may be held back, so that small writes
- * travel together: sdp_mode_hold() has the rules.  What it waits for then is
+ * travel together: sdp_cork.c has the rules.  What it waits for then is
  * the completion of what was sent before, or the user, or a timer.
  *
  * Completions.  A send completion gives memory back and nothing more, so its
@@ -31,7 +31,7 @@
 #include "sdp_tx.h"
 
 enum {
-	SDP_TX_CORK_MS		= 200,		/* as long as TCP holds back */
+	SDP_TX_CORK_MS		= 200,
 	SDP_TX_LINGER		= 16 * 1024,	/* bytes, see above */
 	SDP_TX_REAP		= 8,		/* messages under way */
 };
@@ -172,7 +172,7 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 		msg = list_last_entry(&conn->tx.queue, struct sdp_msg, node);
 		if (sdp_msg_room(conn, frag, msg)) {
 			list_del_init(&msg->node);
-			conn->cork.held = false;
+			sdp_cork_taken_back(&conn->cork);
 		} else {
 			msg = NULL;
 		}
@@ -181,64 +181,41 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 	return msg;
 }
 
-/* How long corked bytes wait yet, whatever comes: in jiffies. */
-static unsigned long sdp_tx_cork_left(const struct sdp_conn *conn)
+/* Jiffies that corked bytes wait, whatever comes: as long as TCP holds back. */
+static unsigned long sdp_tx_cork_most(void)
 {
-	unsigned long end = conn->cork.corked_at + msecs_to_jiffies(SDP_TX_CORK_MS);
-	unsigned long now = jiffies;
-
-	return time_before(now, end) ? end - now : 0;
+	return msecs_to_jiffies(SDP_TX_CORK_MS);
 }
 
-static void sdp_tx_cork(struct sdp_conn *conn)
-{
-	if (!conn->cork.corked) {
-		conn->cork.corked = true;
-		conn->cork.corked_at = jiffies;
-	}
-	sdp_conn_uncork_later(conn, sdp_tx_cork_left(conn));
-}
-
-/*
- * The time set first stays set, also when what it was set for has gone in a full
- * message or was pushed: what is corked since then has its own time to wait.
- */
+/* The time that was set for corked bytes is over. */
 static void sdp_tx_uncork(struct sdp_conn *conn)
 {
-	unsigned long left = sdp_tx_cork_left(conn);
+	unsigned long left = sdp_cork_timer(&conn->cork, jiffies,
+					    sdp_tx_cork_most());
 
-	if (!conn->cork.corked)
-		return;
 	if (left)
 		sdp_conn_uncork_later(conn, left);
-	else
-		WRITE_ONCE(conn->cork.delay, conn->cork.delay | SDP_DELAY_PUSH);
 }
 
 /* Does the next message, which is the last, wait for more behind it? */
 static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
-	conn->cork.held = false;
-	if (msg->full || msg->more || conn->tx.fin_queued ||
-	    !list_is_last(&msg->node, &conn->tx.queue))
-		goto goes;
-	if (conn->cork.small_out &&
-	    sdp_flow_acked(&conn->flow, conn->cork.small_mseq))
-		conn->cork.small_out = false;
-	switch (sdp_mode_hold(conn->cork.delay, conn->cork.small_out,
-			      conn->tx.inflight)) {
+	bool partial = !msg->full && !msg->more && !conn->tx.fin_queued &&
+		       list_is_last(&msg->node, &conn->tx.queue);
+	unsigned long now = jiffies;
+
+	switch (sdp_cork_hold(&conn->cork, &conn->flow, partial,
+			      conn->tx.inflight, now)) {
 	case SDP_HOLD_NONE:
+		return false;
+	case SDP_HOLD_CORK:
+		sdp_conn_uncork_later(conn, sdp_cork_left(&conn->cork, now,
+							  sdp_tx_cork_most()));
 		break;
 	case SDP_HOLD_SENT:
-		conn->cork.held = true;
-		return true;
-	case SDP_HOLD_CORK:
-		sdp_tx_cork(conn);
-		return true;
+		break;
 	}
-goes:
-	conn->cork.corked = false;
-	return false;
+	return true;
 }
 
 /* A SrcAvail that has nothing inline is for pipelined mode: lead us there. */
@@ -383,10 +360,8 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 		     (!msg->more && list_empty(&conn->tx.queue)));
 	sdp_tx_stream_posted(conn, msg);
 	sdp_peer_ring_posted(conn, msg);
-	if (!msg->full) {
-		conn->cork.small_out = true;
-		conn->cork.small_mseq = msg->mseq;
-	}
+	if (!msg->full)
+		sdp_cork_posted(&conn->cork, msg->mseq);
 	return true;
 }
 
@@ -502,7 +477,7 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 {
 	if (!conn->tx.inflight)
 		return false;
-	return conn->tx.want_space || conn->cork.held || conn->timers.keepalive ||
+	return conn->tx.want_space || sdp_cork_is_held(&conn->cork) || conn->timers.keepalive ||
 	       conn->reg.reg_waits ||
 	       conn->tx.fin_posted || conn->tx.watched_ops ||
 	       conn->tx.abort_posted ||
@@ -537,7 +512,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 			       sdp_tx_push_one(conn))
 				;
 		/* Held back for what has arrived by now, perhaps. */
-		if ((conn->cork.held || conn->reg.reg_waits) && !reap) {
+		if ((sdp_cork_is_held(&conn->cork) || conn->reg.reg_waits) && !reap) {
 			reap = true;
 			continue;
 		}
@@ -546,7 +521,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		/* Somebody waits, and of what is under way nothing would be heard:
 		 * who sent it was to send more, and cannot.
 		 */
-		if ((conn->tx.want_space || conn->cork.held) &&
+		if ((conn->tx.want_space || sdp_cork_is_held(&conn->cork)) &&
 		    unlikely(conn->tx.inflight == conn->tx.unsignalled) &&
 		    sdp_tx_may_post(conn) && !conn->tx.broken)
 			sdp_post_nothing(conn);
@@ -676,15 +651,13 @@ void sdp_tx_reap(struct sdp_conn *conn)
 
 void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 {
-	if (READ_ONCE(conn->cork.delay) == delay)
+	if (sdp_cork_delay(&conn->cork) == delay)
 		return;
 	if (!(delay & SDP_DELAY_CORK))
 		sdp_conn_uncork_never(conn);
 	spin_lock_bh(&conn->lock);
 	clear_bit(SDP_CONN_UNCORK, &conn->flags);
-	WRITE_ONCE(conn->cork.delay, delay);
-	if (!(delay & SDP_DELAY_CORK))
-		conn->cork.corked = false;
+	sdp_cork_set_delay(&conn->cork, delay);
 	spin_unlock_bh(&conn->lock);
 }
 

@@ -83,7 +83,7 @@ void sdp_tx_run(struct sdp_conn *conn);
 /**
  * sdp_tx_set_delay() - what may be held back from now on
  * @conn: the connection; the caller has the socket lock
- * @delay: bits of enum sdp_mode_delay
+ * @delay: bits of enum sdp_cork_delay
  *
  * For what sdp_tx_run() does from now on; it posts nothing itself.
  *

@@ -86,9 +86,8 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 		sdp_timers_answered(conn);
 	} else {
 		conn->timers.progress = jiffies;
-		if (conn->cork.small_out && msg->op == SDP_OP_SEND &&
-		    msg->mseq == conn->cork.small_mseq)
-			conn->cork.small_out = false;
+		if (msg->op == SDP_OP_SEND)
+			sdp_cork_arrived(&conn->cork, msg->mseq);
 	}
 	if (msg->op != SDP_OP_SEND)
 		;

@@ -774,45 +774,6 @@ static void sdp_mode_pick__slices(struct kunit *test)
 	}
 }
 
-static void sdp_mode_hold__table(struct kunit *test)
-{
-	enum { N = SDP_DELAY_NODELAY, C = SDP_DELAY_CORK, P = SDP_DELAY_PUSH };
-	static const struct {
-		u8 delay;
-		bool small_out;
-		u32 under_way;
-		enum sdp_mode_hold want;
-	} cases[] = {
-		/* Nagle: only a small one under way holds a small one back. */
-		{ 0, false, 0, SDP_HOLD_NONE },
-		{ 0, false, 60, SDP_HOLD_NONE },
-		{ 0, true, 1, SDP_HOLD_SENT },
-		{ 0, true, 60, SDP_HOLD_SENT },
-		/* No delay: only when many are under way. */
-		{ N, true, 1, SDP_HOLD_NONE },
-		{ N, true, SDP_MODE_AUTOCORK - 1, SDP_HOLD_NONE },
-		{ N, true, SDP_MODE_AUTOCORK, SDP_HOLD_SENT },
-		{ N, false, SDP_MODE_AUTOCORK, SDP_HOLD_SENT },
-		/* Corked: whatever is under way, and no delay or not. */
-		{ C, false, 0, SDP_HOLD_CORK },
-		{ C, true, 60, SDP_HOLD_CORK },
-		{ C | N, false, 0, SDP_HOLD_CORK },
-		/* Pushed: it goes. */
-		{ P, true, 60, SDP_HOLD_NONE },
-		{ P | C, true, 60, SDP_HOLD_NONE },
-		{ P | N, true, 60, SDP_HOLD_NONE },
-		{ P | N | C, true, 60, SDP_HOLD_NONE },
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(cases); i++)
-		KUNIT_EXPECT_EQ_MSG(test, (int)cases[i].want,
-				    (int)sdp_mode_hold(cases[i].delay,
-						       cases[i].small_out,
-						       cases[i].under_way),
-				    "case %u", i);
-}
-
 static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_init__combined),
 	KUNIT_CASE(sdp_mode_heard__every_mid),
@@ -842,7 +803,6 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_heard__filled),
 	KUNIT_CASE(sdp_mode_heard__sink_cancel),
 	KUNIT_CASE(sdp_mode_pick__slices),
-	KUNIT_CASE(sdp_mode_hold__table),
 	{}
 };
 

@@ -21,6 +21,7 @@
 
 #include <asm/byteorder.h>
 
+#include "../../kernel/sdp_cork.h"
 #include "../../kernel/sdp_flow.h"
 #include "../../kernel/sdp_mode.h"
 #include "../../kernel/sdp_state.h"
@@ -718,8 +719,14 @@ static void slice(const u8 *args)
 	struct sdp_mode_slice got = sdp_mode_pick(left, full, room);
 	bool small_out = args[6] & 1;
 	u8 delay = args[6] >> 1 & 7;
-	enum sdp_mode_hold hold = sdp_mode_hold(delay, small_out, args[7]);
+	struct sdp_cork cork = { .delay = delay };
+	struct sdp_flow flow;
+	enum sdp_cork_hold hold;
 
+	sdp_flow_init(&flow, 4, 4);
+	if (small_out)
+		sdp_cork_posted(&cork, 1);
+	hold = sdp_cork_hold(&cork, &flow, true, args[7], 0);
 	CHECK(got.bytes >= 1 && got.bytes <= left);
 	CHECK(got.bytes <= (room ? room : full));
 	CHECK(got.coalesce == (room > 0));

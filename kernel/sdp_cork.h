@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Does the last message wait for more behind it?
+ *
+ * A message with room behind it may be held back, so that small writes travel
+ * together: Nagle's rule, TCP_NODELAY, TCP_CORK and MSG_MORE (protocol text, 3.5).
+ * This is the policy alone: it is told what was sent and what has arrived, and
+ * says what the next message waits for.  sdp_tx.c does the waiting.
+ *
+ * Pure: types and arithmetic, nothing else of the kernel.  Times are in jiffies of
+ * the caller's, of whatever length.
+ */
+#ifndef _SDP_CORK_H
+#define _SDP_CORK_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+#include "sdp_flow.h"
+
+/* What the user asked for with TCP_NODELAY, TCP_CORK and MSG_MORE. */
+enum sdp_cork_delay {
+	SDP_DELAY_NODELAY	= 0x01,
+	SDP_DELAY_CORK		= 0x02,	/* TCP_CORK, or MSG_MORE in the last call */
+	SDP_DELAY_PUSH		= 0x04,	/* what is queued now goes, whatever else */
+};
+
+/* Why the last message queued, which more would fit behind, stays there. */
+enum sdp_cork_hold {
+	SDP_HOLD_NONE,		/* it goes */
+	SDP_HOLD_SENT,		/* until what was sent before has arrived */
+	SDP_HOLD_CORK,		/* until the user says so, or a time is over */
+};
+
+/* Sends under way from which on even TCP_NODELAY lets small ones be joined. */
+enum { SDP_CORK_AUTO = 8 };
+
+struct sdp_cork {
+	u8 delay;		/* enum sdp_cork_delay */
+	bool held;		/* the last message waits for completions */
+	bool corked;		/* it waits for the user */
+	bool small_out;		/* a message that was not full is under way */
+	u32 small_mseq;		/* MSeq of the newest such */
+	unsigned long corked_at; /* when it began to wait for the user */
+};
+
+/**
+ * sdp_cork_hold() - does a message that is not full wait for more? (3.5)
+ * @cork: what is known of the messages before it; changed
+ * @flow: what the peer has acknowledged
+ * @partial: it is the last of the stream, and not full
+ * @under_way: messages sent and not known to have arrived
+ * @now: the time
+ *
+ * Nagle's rule as TCP has it now: full messages never make a small one wait, only
+ * another small one does.  There is no acknowledgment in SDP; send completions,
+ * which say that the peer's device has the message, take its place, or an MSeqAck
+ * that came sooner.  With TCP_NODELAY small messages are joined only while many
+ * are under way, when one more of its own would help nobody.
+ *
+ * Context: any; pure.
+ * Return: enum sdp_cork_hold.
+ */
+enum sdp_cork_hold sdp_cork_hold(struct sdp_cork *cork, const struct sdp_flow *flow,
+				 bool partial, u32 under_way, unsigned long now);
+
+/**
+ * sdp_cork_left() - how long a corked message waits yet, whatever comes
+ * @cork: of whose last message sdp_cork_hold() said SDP_HOLD_CORK
+ * @now: the time
+ * @most: how long it may wait
+ *
+ * Context: any; pure.
+ * Return: the time that is left; 0: it is over.
+ */
+unsigned long sdp_cork_left(const struct sdp_cork *cork, unsigned long now,
+			    unsigned long most);
+
+/**
+ * sdp_cork_timer() - the time that was set for a corked message is over
+ * @cork: the policy's state; changed
+ * @now: the time
+ * @most: how long a corked message may wait
+ *
+ * What the time was set for may have gone in a full message, or was pushed: what
+ * is corked since then has its own time to wait.
+ *
+ * Context: any; pure.
+ * Return: the time that is left for what is corked now; 0: what is queued goes, or
+ * nothing is corked.
+ */
+unsigned long sdp_cork_timer(struct sdp_cork *cork, unsigned long now,
+			     unsigned long most);
+
+/**
+ * sdp_cork_set_delay() - what may be held back from now on
+ * @cork: the policy's state; changed
+ * @delay: bits of enum sdp_cork_delay
+ *
+ * Context: any; pure.
+ */
+void sdp_cork_set_delay(struct sdp_cork *cork, u8 delay);
+
+/**
+ * sdp_cork_delay() - what may be held back now
+ * @cork: the policy's state; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: bits of enum sdp_cork_delay.
+ */
+static inline u8 sdp_cork_delay(const struct sdp_cork *cork)
+{
+	return READ_ONCE(cork->delay);
+}
+
+/**
+ * sdp_cork_posted() - a message that is not full goes
+ * @cork: the policy's state; changed
+ * @mseq: the message's
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_cork_posted(struct sdp_cork *cork, u32 mseq)
+{
+	cork->small_out = true;
+	cork->small_mseq = mseq;
+}
+
+/**
+ * sdp_cork_arrived() - the peer's device has a message
+ * @cork: the policy's state; changed
+ * @mseq: the message's
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_cork_arrived(struct sdp_cork *cork, u32 mseq)
+{
+	if (cork->small_out && mseq == cork->small_mseq)
+		cork->small_out = false;
+}
+
+/**
+ * sdp_cork_is_held() - does the last message wait for completions?
+ * @cork: the policy's state
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
+static inline bool sdp_cork_is_held(const struct sdp_cork *cork)
+{
+	return cork->held;
+}
+
+/**
+ * sdp_cork_taken_back() - the last message is the caller's again
+ * @cork: the policy's state; changed
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_cork_taken_back(struct sdp_cork *cork)
+{
+	cork->held = false;
+}
+
+#endif
