@@ -43,7 +43,7 @@ enum {
  */
 static unsigned int sdp_conn_delivers(const struct sdp_conn *conn)
 {
-	unsigned long due = conn->timers.progress +
+	unsigned long due = sdp_timers_progress(&conn->timers) +
 			    msecs_to_jiffies(READ_ONCE(conn->sn->fin_timeout));
 
 	lockdep_assert_held(&conn->lock);
@@ -321,7 +321,7 @@ void sdp_conn_urgent(struct sdp_conn *conn)
 
 static void sdp_conn_await_abort(struct sdp_conn *conn)
 {
-	sdp_conn_start_timer(conn, READ_ONCE(conn->timers.deaf) ?
+	sdp_conn_start_timer(conn, sdp_timers_lost_cm(&conn->timers) ?
 				   SDP_ABORT_ALONE_MS : SDP_ABORT_MS);
 	sdp_conn_queue_work(conn);
 }
@@ -356,7 +356,7 @@ static void sdp_conn_begins(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	sdp_rtt_sample(&conn->tx.rtt, ktime_get_ns());
-	conn->timers.progress = jiffies;
+	sdp_timers_moved(&conn->timers, jiffies);
 	conn->tx.sent_at = jiffies;
 	WRITE_ONCE(conn->rx.data_at, jiffies);
 }

@@ -52,6 +52,7 @@
 #include "sdp_net.h"
 #include "sdp_rtt.h"
 #include "sdp_state.h"
+#include "sdp_timers.h"
 #include "sdp_xport.h"
 
 struct sdp_addr {
@@ -131,18 +132,6 @@ struct sdp_caps {
 	bool may_lend;		/* memory may be advertised for the peer to read */
 	bool may_end;		/* the peer takes Send-with-Invalidate */
 	u32 span_max;		/* bytes that one key can be for */
-};
-
-/* The timers of an established connection, by sdp_timers.c; under conn->lock. */
-struct sdp_timers {
-	u32 keep_idle;		/* jiffies of silence until a keepalive; 0: none */
-	u32 user_timeout;	/* jiffies without progress; 0: any */
-	unsigned long progress;	/* jiffies when there was some */
-	bool keepalive;		/* a keepalive is under way */
-	unsigned long keepalive_at; /* jiffies when it was sent */
-	bool watched;		/* a check will come: a message waits for credits */
-	bool lease_check;	/* a check will come: memory is lent beyond calls */
-	bool deaf;		/* the CM tells of no end, theirs or ours */
 };
 
 /* The peer's receive buffers, by sdp_peer_ring.c; under conn->lock. */
@@ -479,7 +468,7 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event);
 
 /**
  * sdp_conn_tell_abort() - an AbortConn for a DREQ that cannot be sent
- * @conn: the connection, which timers.deaf is set for
+ * @conn: the connection, which sdp_timers_lost_cm() is true of
  *
  * The transport is asked for the DREQ again when it has gone, or after five seconds.
  *

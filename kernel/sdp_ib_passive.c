@@ -15,13 +15,13 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 #include <linux/sdp.h>
+#include "sdp_check.h"
 #include "sdp_conn.h"
 #include "sdp_ib_addr.h"
 #include "sdp_ib_passive.h"
 #include "sdp_ib_qp.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
-#include "sdp_timers.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
@@ -285,7 +285,7 @@ void sdp_ib_no_rtu(struct sdp_ib *ib)
 	 */
 	ib_destroy_cm_id(ib->cm_id);
 	ib->cm_id = NULL;
-	sdp_timers_deaf(conn);
+	sdp_check_cm_lost(conn);
 	sdp_ib_end_wait_for_rtu(ib);
 }
 

@@ -253,7 +253,7 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	}
 	conn->stats.bytes += told->bytes;
 	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, told->bytes);
-	conn->timers.progress = jiffies;
+	sdp_timers_moved(&conn->timers, jiffies);
 	conn->zsrc.lent_at = jiffies;
 	conn->tx.done |= SDP_TX_DONE_LOAN;
 }

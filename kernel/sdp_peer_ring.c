@@ -61,7 +61,7 @@ void sdp_peer_ring_grown(struct sdp_conn *conn)
 		return;
 	conn->peer_ring.grown = true;
 	if (!conn->tx.outstanding)
-		conn->timers.progress = jiffies;
+		sdp_timers_moved(&conn->timers, jiffies);
 	sdp_conn_check_later(conn, 0);
 }
 
@@ -107,7 +107,8 @@ static bool sdp_peer_ring_ask_less(struct sdp_conn *conn)
 unsigned long sdp_peer_ring_shrink_due(struct sdp_conn *conn)
 {
 	unsigned long idle = msecs_to_jiffies(READ_ONCE(conn->sn->shrink_after));
-	unsigned long now = jiffies, due = conn->timers.progress + idle;
+	unsigned long due = sdp_timers_progress(&conn->timers) + idle;
+	unsigned long now = jiffies;
 
 	if (sdp_peer_ring_ends(conn))
 		conn->peer_ring.grown = false;

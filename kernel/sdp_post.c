@@ -118,8 +118,7 @@ bool sdp_post_nothing(struct sdp_conn *conn)
 	if (!msg)
 		return false;
 	conn->tx.ctl &= ~SDP_CTL_KEEPALIVE;
-	conn->timers.keepalive = true;
-	conn->timers.keepalive_at = jiffies;
+	sdp_timers_asked(&conn->timers, jiffies);
 	msg->op = SDP_OP_NOTHING;
 	msg->signalled = true;
 	sdp_post_op(conn, msg);
@@ -131,7 +130,7 @@ bool sdp_post_may_register(struct sdp_conn *conn)
 	if (likely(!conn->reg.reg_alone) || !conn->tx.inflight)
 		return true;
 	conn->reg.reg_waits = true;
-	if (conn->tx.unsignalled && !conn->timers.keepalive)
+	if (conn->tx.unsignalled && !sdp_timers_asks(&conn->timers))
 		sdp_post_nothing(conn);
 	return false;
 }

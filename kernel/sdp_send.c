@@ -9,13 +9,13 @@
  * the byte on where it stopped: copying can always be done.
  */
 #include "sdp_bcopy.h"
+#include "sdp_check.h"
 #include "sdp_lease.h"
 #include "sdp_loan.h"
 #include "sdp_offer.h"
 #include "sdp_rx.h"
 #include "sdp_send.h"
 #include "sdp_sk_conn.h"
-#include "sdp_timers.h"
 #include "sdp_tx.h"
 #include "sdp_wait.h"
 
@@ -104,7 +104,7 @@ static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 			       long *timeo)
 {
 	unsigned long until = READ_ONCE(conn->zsrc.lent_at) +
-			      sdp_timers_patience(conn);
+			      sdp_check_patience(conn);
 	int err;
 
 	sdp_send_sleeps(call);

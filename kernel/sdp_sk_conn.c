@@ -8,11 +8,11 @@
  * report each for data, room, end of stream, and error.
  */
 #include <net/ipv6.h>
+#include "sdp_check.h"
 #include "sdp_fetch.h"
 #include "sdp_ring.h"
 #include "sdp_route.h"
 #include "sdp_sk_conn.h"
-#include "sdp_timers.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 
@@ -193,9 +193,7 @@ void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 	if (sock_flag(sk, SOCK_KEEPOPEN))
 		idle = keepalive_time_when(tcp_sk(sk));
 	user = msecs_to_jiffies(user);
-	if (idle != READ_ONCE(conn->timers.keep_idle) ||
-	    user != READ_ONCE(conn->timers.user_timeout))
-		sdp_timers_set(conn, idle, user);
+	sdp_check_set(conn, idle, user);
 }
 
 void sdp_sk_conn_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)

@@ -54,7 +54,7 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 
 	spin_lock_bh(&conn->lock);
 	notsent = conn->tx.outstanding - conn->tx.inflight_bytes;
-	acked = conn->timers.progress;
+	acked = sdp_timers_progress(&conn->timers);
 	if (time_after(READ_ONCE(conn->rx.heard), acked))
 		acked = READ_ONCE(conn->rx.heard);
 	info->tcpi_unacked = conn->tx.inflight;

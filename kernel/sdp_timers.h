@@ -1,103 +1,242 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* When to ask whether the peer is there, and to give up; see sdp_timers.c. */
+/*
+ * The timers of an established connection: when to ask whether the peer is there,
+ * and when to give up.
+ *
+ * This is the policy alone.  It is told what the connection is like and what time
+ * it is, and says what is due and when to look again; sdp_check.c does it.  What
+ * may be due:
+ *
+ *	keepalive	nothing was heard for so long, and SO_KEEPALIVE is set; or
+ *			a sender waits for credits with nothing under way, and
+ *			would never hear of a peer whose going was lost; or
+ *			the CM has lost the connection, and will not tell
+ *	user timeout	what was sent, or asked, makes no progress (TCP_USER_TIMEOUT)
+ *
+ * Pure: types and arithmetic, nothing else of the kernel.  Times are in jiffies, HZ
+ * of them a second.
+ */
 #ifndef _SDP_TIMERS_H
 #define _SDP_TIMERS_H
 
-#include "sdp_conn.h"
+#include <asm/param.h>
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+enum {
+	SDP_TIMERS_STARVED	= 10 * HZ,	/* without credits, then ask */
+	SDP_TIMERS_LOST		= HZ,		/* rare enough to ask often */
+};
+
+/* There is nothing to look for. */
+#define SDP_TIMERS_NEVER	(~0UL)
+
+struct sdp_timers {
+	u32 keep_idle;		/* jiffies of silence until a keepalive; 0: none */
+	u32 user_timeout;	/* jiffies without progress; 0: any */
+	unsigned long progress;	/* jiffies when there was some */
+	bool keepalive;		/* a keepalive is under way */
+	unsigned long keepalive_at; /* jiffies when it was sent */
+	bool watched;		/* a look will come: a message waits for credits */
+	bool async;		/* a look will come: memory stays advertised after a call */
+	bool cm_lost;		/* the CM tells of no end, theirs or ours */
+};
+
+/* What the connection is like when the timers are looked at. */
+struct sdp_timers_now {
+	unsigned long now;
+	unsigned long heard;	/* jiffies of the last message */
+	bool starved;		/* the next message waits for a credit */
+	bool outstanding;	/* something is queued or under way, or is advertised */
+	bool inflight;		/* something is under way */
+	bool signalled;		/* and its completion will be heard of */
+	bool async;		/* memory stays advertised after a call */
+	bool last_ack;		/* both sides have said all, and the peer may go */
+	bool others;		/* there are other reasons to look */
+};
+
+struct sdp_timers_due {
+	bool give_up;		/* the peer makes no progress: it is over */
+	bool ask;		/* post a keepalive */
+	unsigned long next;	/* jiffies until the next look, or SDP_TIMERS_NEVER */
+};
 
 /**
- * sdp_timers_set() - when to ask whether the peer is there, and to give up
- * @conn: the connection
- * @keep_idle: jiffies without a message until a keepalive is sent; 0: never
- * @user_timeout: jiffies that what was sent may remain under way or queued
- *	without any progress, and a keepalive without an answer; 0: for ever
+ * sdp_timers_check() - is it time to give up, or to ask?
+ * @timers: the timers; changed
+ * @now: what the connection is like
  *
- * A keepalive that is not answered, or a user timeout, ends the connection by
- * ETIMEDOUT.
- *
- * Context: process or softirq, no spinlock of the connection held.
+ * Context: any; pure.
+ * Return: what is to be done; where it is to give up there is no next look.
  */
-void sdp_timers_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout);
+struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
+				       const struct sdp_timers_now *now);
 
 /**
- * sdp_timers_patience() - how long the peer has to begin with what is lent to it
- * @conn: the connection
+ * sdp_timers_begin() - something is queued or advertised, and nothing was before
+ * @timers: the timers; changed
+ * @now: the time: that for progress begins
  *
- * Context: any.
- * Return: jiffies, from 1; less than TCP_USER_TIMEOUT, as a reader who is slow is
- * no reason to end the connection.
+ * Context: any; pure.
+ * Return: jiffies until the next look; 0: now, as one was to come before that;
+ * SDP_TIMERS_NEVER: nobody limits the time for progress.
  */
-static inline unsigned long sdp_timers_patience(const struct sdp_conn *conn)
-{
-	unsigned long wait = msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait));
-	u32 timeout = READ_ONCE(conn->timers.user_timeout);
-
-	if (timeout)
-		wait = min_t(unsigned long, wait, timeout / 2);
-	return max(wait, 1UL);
-}
-
-/* How long a peer may take to answer a cancel: it has its reads to finish, and
- * may be slow.
- */
-enum { SDP_TIMERS_CANCEL = 20 * HZ };
+unsigned long sdp_timers_begin(struct sdp_timers *timers, unsigned long now);
 
 /**
- * sdp_timers_begins() - something is about to be queued or lent
- * @conn: the connection, conn->lock held
- *
- * If nothing was under way the time for progress begins now: what was sent before
- * has arrived.
- *
- * Context: process or softirq.
- */
-void sdp_timers_begins(struct sdp_conn *conn);
-
-/**
- * sdp_timers_lease() - memory is lent that no call waits for
- * @conn: the connection, conn->lock held
- *
- * Context: process or softirq.
- */
-void sdp_timers_lease(struct sdp_conn *conn);
-
-/**
- * sdp_timers_watch() - a message waits for credits
- * @conn: the connection, conn->lock held
+ * sdp_timers_starve() - a message waits for credits
+ * @timers: the timers; changed
+ * @others: there are reasons to look which are not of timers
+ * @silence: set to true if silence was nobody's concern before, and begins to be
  *
  * Who waits with nothing under way would never hear of a peer that is gone, if the
  * word of its going was lost: TCP probes a closed window.
  *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: jiffies until the next look; 0: now, for it to say when the next is;
+ * SDP_TIMERS_NEVER: it is known already.
  */
-void sdp_timers_watch(struct sdp_conn *conn);
+unsigned long sdp_timers_starve(struct sdp_timers *timers, bool others, bool *silence);
 
 /**
- * sdp_timers_deaf() - nothing but silence will tell that the peer is gone
- * @conn: the connection
+ * sdp_timers_async() - memory stays advertised after a call
+ * @timers: the timers; changed
+ * @others: there are reasons to look which are not of timers
+ * @patience: jiffies that the peer has to begin with it
  *
- * It is asked for by keepalives, after a second of silence each.
- *
- * Context: process or softirq, no spinlock of the connection held.
+ * Context: any; pure.
+ * Return: as sdp_timers_starve().
  */
-void sdp_timers_deaf(struct sdp_conn *conn);
+unsigned long sdp_timers_async(struct sdp_timers *timers, bool others,
+			       unsigned long patience);
 
 /**
  * sdp_timers_answered() - the peer's device has answered a keepalive
- * @conn: the connection, conn->lock held
+ * @timers: the timers; changed
+ * @now: what the connection is like
  *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: as sdp_timers_starve().
  */
-void sdp_timers_answered(struct sdp_conn *conn);
+unsigned long sdp_timers_answered(struct sdp_timers *timers,
+				  const struct sdp_timers_now *now);
 
 /**
- * sdp_timers_check() - is it time to give up, or to ask?
- * @conn: the connection, conn->lock held; what has arrived has been reaped
+ * sdp_timers_patience() - how long the peer has to begin with what is advertised
+ * @timers: the timers
+ * @wait: jiffies that it has at the most
  *
- * What is to be done is in tx.done and tx.ctl then.
- *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: jiffies, from 1; less than TCP_USER_TIMEOUT, as a reader who is slow is
+ * no reason to end the connection.
  */
-void sdp_timers_check(struct sdp_conn *conn);
+static inline unsigned long sdp_timers_patience(const struct sdp_timers *timers,
+						unsigned long wait)
+{
+	u32 timeout = READ_ONCE(timers->user_timeout);
+
+	if (timeout && wait > timeout / 2)
+		wait = timeout / 2;
+	return wait ?: 1;
+}
+
+/**
+ * sdp_timers_moved() - the peer's device, or the peer, took something
+ * @timers: the timers; changed
+ * @now: the time
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_timers_moved(struct sdp_timers *timers, unsigned long now)
+{
+	timers->progress = now;
+}
+
+/**
+ * sdp_timers_progress() - when something was taken last
+ * @timers: the timers
+ *
+ * Context: any; pure.
+ * Return: jiffies.
+ */
+static inline unsigned long sdp_timers_progress(const struct sdp_timers *timers)
+{
+	return timers->progress;
+}
+
+/**
+ * sdp_timers_asked() - a keepalive was posted
+ * @timers: the timers; changed
+ * @now: the time
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_timers_asked(struct sdp_timers *timers, unsigned long now)
+{
+	timers->keepalive = true;
+	timers->keepalive_at = now;
+}
+
+/**
+ * sdp_timers_asks() - is a keepalive under way?
+ * @timers: the timers
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
+static inline bool sdp_timers_asks(const struct sdp_timers *timers)
+{
+	return timers->keepalive;
+}
+
+/**
+ * sdp_timers_are() - are the user's timers set so?
+ * @timers: the timers; may change meanwhile
+ * @keep_idle: jiffies of silence until a keepalive
+ * @user_timeout: jiffies without progress
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
+static inline bool sdp_timers_are(const struct sdp_timers *timers, u32 keep_idle,
+				  u32 user_timeout)
+{
+	return READ_ONCE(timers->keep_idle) == keep_idle &&
+	       READ_ONCE(timers->user_timeout) == user_timeout;
+}
+
+/**
+ * sdp_timers_set() - set the user's timers
+ * @timers: the timers; changed
+ * @keep_idle: jiffies of silence until a keepalive; 0: none
+ * @user_timeout: jiffies without progress; 0: any
+ *
+ * Context: any; pure.
+ * Return: true if silence was nobody's concern before, and begins to be.
+ */
+bool sdp_timers_set(struct sdp_timers *timers, u32 keep_idle, u32 user_timeout);
+
+/**
+ * sdp_timers_lose_cm() - nothing but silence will tell that the peer is gone
+ * @timers: the timers; changed
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_timers_lose_cm(struct sdp_timers *timers)
+{
+	WRITE_ONCE(timers->cm_lost, true);
+}
+
+/**
+ * sdp_timers_lost_cm() - was that so?
+ * @timers: the timers; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: true if sdp_timers_lose_cm() was called.
+ */
+static inline bool sdp_timers_lost_cm(const struct sdp_timers *timers)
+{
+	return READ_ONCE(timers->cm_lost);
+}
 
 #endif

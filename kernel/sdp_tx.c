@@ -22,11 +22,11 @@
  * Who owns a message: the caller while he fills it; tx.queue; tx.posted and
  * the device; then it is freed.
  */
+#include "sdp_check.h"
 #include "sdp_ctl.h"
 #include "sdp_loan.h"
 #include "sdp_peer_ring.h"
 #include "sdp_post.h"
-#include "sdp_timers.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
@@ -43,7 +43,7 @@ static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 		     msg->charged;
 
 	lockdep_assert_held(&conn->lock);
-	sdp_timers_begins(conn);
+	sdp_check_begin(conn);
 	if (conn->dead) {
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
@@ -86,7 +86,7 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	lockdep_assert_held(&conn->lock);
-	sdp_timers_begins(conn);
+	sdp_check_begin(conn);
 	list_add_tail(&msg->node, &conn->tx.queue);
 }
 
@@ -96,7 +96,7 @@ static void sdp_tx_lease(struct sdp_conn *conn, const struct sdp_loan *loan)
 	if (!conn->zsrc_async.lent)
 		conn->zsrc.lent_at = jiffies;
 	WRITE_ONCE(conn->zsrc_async.lent, conn->zsrc_async.lent + loan->span.bytes);
-	sdp_timers_lease(conn);
+	sdp_check_async(conn);
 }
 
 int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
@@ -342,7 +342,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 		if (!conn->tx.waiting)
 			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
 		conn->tx.waiting = true;
-		sdp_timers_watch(conn);
+		sdp_check_starved(conn);
 		return sdp_peer_ring_asks_for_more(conn, msg);	/* that goes first */
 	}
 	conn->tx.waiting = false;
@@ -477,8 +477,8 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 {
 	if (!conn->tx.inflight)
 		return false;
-	return conn->tx.want_space || sdp_cork_is_held(&conn->cork) || conn->timers.keepalive ||
-	       conn->reg.reg_waits ||
+	return conn->tx.want_space || sdp_cork_is_held(&conn->cork) ||
+	       sdp_timers_asks(&conn->timers) || conn->reg.reg_waits ||
 	       conn->tx.fin_posted || conn->tx.watched_ops ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
@@ -500,7 +500,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	if (unlikely(test_and_clear_bit(SDP_CONN_CHECK, &conn->flags))) {
 		conn->xp->poll_send(conn);
 		if (sdp_tx_may_post(conn))
-			sdp_timers_check(conn);
+			sdp_check(conn);
 	}
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)

@@ -10,8 +10,8 @@
  * All this is under conn->lock.  What needs a call up is left in tx.done, for who
  * polled to act upon without the lock.
  */
+#include "sdp_check.h"
 #include "sdp_post.h"
-#include "sdp_timers.h"
 #include "sdp_trace.h"
 #include "sdp_tx_wc.h"
 
@@ -83,9 +83,9 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
 	if (msg->op == SDP_OP_NOTHING) {
-		sdp_timers_answered(conn);
+		sdp_check_answered(conn);
 	} else {
-		conn->timers.progress = jiffies;
+		sdp_timers_moved(&conn->timers, jiffies);
 		if (msg->op == SDP_OP_SEND)
 			sdp_cork_arrived(&conn->cork, msg->mseq);
 	}

@@ -9,7 +9,7 @@
  */
 #include <linux/sched/signal.h>
 #include "sdp_busy_poll.h"
-#include "sdp_timers.h"
+#include "sdp_check.h"
 #include "sdp_wait.h"
 
 /* SO_BUSY_POLL, in microseconds. */
@@ -70,14 +70,14 @@ int sdp_wait_memory(struct sock *sk, long *timeo)
 	return 0;
 }
 
-/* The same as SDP_TIMERS_CANCEL, if the caller is being killed. */
+/* The same as SDP_CHECK_CANCEL, if the caller is being killed. */
 enum { SDP_WAIT_KILLED = 5 * HZ };
 
 void sdp_wait_cancelled(struct sock *sk, struct sdp_conn *conn,
 			wait_queue_entry_t *wait, unsigned long since)
 {
 	unsigned long limit = fatal_signal_pending(current) ? SDP_WAIT_KILLED :
-							      SDP_TIMERS_CANCEL;
+							      SDP_CHECK_CANCEL;
 
 	if (time_after(jiffies, since + limit) && !READ_ONCE(conn->err))
 		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");

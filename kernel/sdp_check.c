@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The check of an established connection: what its timers have due is done here.
+ *
+ * One delayed work serves all of them (SDP_CONN_CHECK): sdp_timers.c says when it
+ * is to come, and what is due then.  Beside keepalive and the user timeout that is:
+ *
+ *	async		memory that stays advertised after a call, and that the peer
+ *			does not read, is taken back
+ *	shrinking	nothing was sent: the peer may have its memory back
+ */
+#include "sdp_check.h"
+#include "sdp_loan.h"
+#include "sdp_peer_ring.h"
+
+/* A look in so many jiffies; sdp_timers.c may say that there is none to come. */
+static void sdp_check_in(struct sdp_conn *conn, unsigned long delay)
+{
+	lockdep_assert_held(&conn->lock);
+	if (delay != SDP_TIMERS_NEVER && !conn->dead)
+		sdp_conn_check_later(conn, delay);
+}
+
+static struct sdp_timers_now sdp_check_now(const struct sdp_conn *conn)
+{
+	return (struct sdp_timers_now){
+		.now		= jiffies,
+		.heard		= READ_ONCE(conn->rx.heard),
+		.starved	= conn->tx.waiting,
+		.outstanding	= conn->tx.outstanding || !list_empty(&conn->zsrc.loans),
+		.inflight	= conn->tx.inflight,
+		.signalled	= conn->tx.inflight > conn->tx.unsignalled,
+		.async		= conn->zsrc_async.lent,
+		.last_ack	= conn->tx.fin_posted && conn->state == SDP_LAST_ACK,
+		.others		= conn->peer_ring.grown,
+	};
+}
+
+unsigned long sdp_check_patience(const struct sdp_conn *conn)
+{
+	return sdp_timers_patience(&conn->timers,
+				   msecs_to_jiffies(READ_ONCE(conn->sn->zcopy_wait)));
+}
+
+void sdp_check_begin(struct sdp_conn *conn)
+{
+	if (!conn->tx.outstanding)
+		sdp_check_in(conn, sdp_timers_begin(&conn->timers, jiffies));
+}
+
+void sdp_check_async(struct sdp_conn *conn)
+{
+	if (!conn->dead)
+		sdp_check_in(conn, sdp_timers_async(&conn->timers, conn->peer_ring.grown,
+						    sdp_check_patience(conn)));
+}
+
+void sdp_check_starved(struct sdp_conn *conn)
+{
+	unsigned long delay;
+	bool silence;
+
+	delay = sdp_timers_starve(&conn->timers, conn->peer_ring.grown, &silence);
+	if (silence)
+		WRITE_ONCE(conn->rx.heard, jiffies);
+	sdp_check_in(conn, delay);
+}
+
+/*
+ * What stays advertised after a call is taken back when the peer does not come for
+ * it; and nobody's memory is kept for what cannot even be advertised.  Jiffies until
+ * the next look; 0 if the peer does not answer at all.
+ */
+static unsigned long sdp_check_leases(struct sdp_conn *conn, unsigned long now)
+{
+	struct sdp_src *src = &conn->mode.src;
+	/* Also one that waits for a credit, which the peer may never give. */
+	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
+				      sdp_src_may_cancel(src));
+	struct sdp_loan *loan = list_first_entry_or_null(&conn->zsrc.loans,
+							 struct sdp_loan, node);
+	/* Or it is for our device to end, and the peer has no buffer for what
+	 * comes before that.
+	 */
+	bool last = cancel || (loan && !sdp_src_may_cancel(src) &&
+			       (loan->state == SDP_LOAN_OUT ||
+				loan->state == SDP_LOAN_BACK));
+	unsigned long patience = sdp_check_patience(conn);
+	unsigned long due = conn->zsrc.lent_at +
+			    (last ? SDP_CHECK_CANCEL : patience);
+
+	/* When it is answered others are out, perhaps. */
+	if (time_before(now, due))
+		return min(due - now, patience);
+	if (last)
+		return 0;
+	cancel = sdp_src_may_cancel(src);
+	if (cancel) {
+		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
+		conn->zsrc.lent_at = now;
+	}
+	list_for_each_entry(loan, &conn->zsrc.loans, node) {
+		if (!cancel && loan->state == SDP_LOAN_QUEUED)
+			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_LATE);
+		else if (!loan->why)
+			loan->why = SDP_CNT_COPIED_LATE;
+	}
+	return patience;
+}
+
+void sdp_check(struct sdp_conn *conn)
+{
+	unsigned long next = sdp_peer_ring_shrink_due(conn) ?: SDP_TIMERS_NEVER;
+	struct sdp_timers_now now = sdp_check_now(conn);
+	struct sdp_timers_due due;
+	unsigned long leases;
+
+	if (now.async) {
+		leases = sdp_check_leases(conn, now.now);
+		if (!leases) {
+			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+			return;
+		}
+		next = min(next, leases);
+	}
+	due = sdp_timers_check(&conn->timers, &now);
+	if (due.give_up) {
+		conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+		return;
+	}
+	if (due.ask)
+		conn->tx.ctl |= SDP_CTL_KEEPALIVE;
+	sdp_check_in(conn, min(next, due.next));
+}
+
+void sdp_check_answered(struct sdp_conn *conn)
+{
+	struct sdp_timers_now now = sdp_check_now(conn);
+
+	WRITE_ONCE(conn->rx.heard, jiffies);
+	sdp_check_in(conn, sdp_timers_answered(&conn->timers, &now));
+}
+
+void sdp_check_cm_lost(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	sdp_timers_lose_cm(&conn->timers);
+	/* Silence was nobody's concern before. */
+	WRITE_ONCE(conn->rx.heard, jiffies);
+	sdp_check_in(conn, 0);
+	spin_unlock_bh(&conn->lock);
+}
+
+void sdp_check_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
+{
+	if (sdp_timers_are(&conn->timers, keep_idle, user_timeout))
+		return;
+	spin_lock_bh(&conn->lock);
+	/* Who asks for it now did not ask before, so it begins now. */
+	if (sdp_timers_set(&conn->timers, keep_idle, user_timeout))
+		WRITE_ONCE(conn->rx.heard, jiffies);
+	if (keep_idle || user_timeout)
+		sdp_check_in(conn, 0);
+	spin_unlock_bh(&conn->lock);
+}
