@@ -14,7 +14,7 @@
  * urgent byte, unless he says that he stands at it (SDP_BCOPY_PAST).
  */
 #include "sdp_bcopy.h"
-#include "sdp_peer_ring.h"
+#include "sdp_chrcvbuf.h"
 #include "sdp_ring.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
@@ -32,7 +32,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 
 	if (!space)
 		return -EAGAIN;
-	sdp_peer_ring_build(conn);
+	sdp_chrcvbuf_build(conn);
 	msg = sdp_tx_take_tail(conn, frag);
 	if (msg)
 		room = sdp_msg_room(conn, frag, msg);
@@ -44,7 +44,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 		msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, slice.bytes, gfp,
 				    &slice.bytes);
 		if (!msg) {
-			sdp_peer_ring_built(conn);
+			sdp_chrcvbuf_built(conn);
 			return -ENOMEM;
 		}
 	}
@@ -53,7 +53,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 	sdp_msg_grow(frag, msg, bytes);
 	if (!msg->payload) {
 		sdp_msg_free(conn, msg);
-		sdp_peer_ring_built(conn);
+		sdp_chrcvbuf_built(conn);
 		return -EFAULT;
 	}
 	/* Whoever sends no more after this one needs its completion. */
@@ -62,7 +62,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 	msg->urgent = urgent && bytes == slice.bytes && !iov_iter_count(iter);
 	msg->full = !sdp_msg_room(conn, frag, msg);
 	sdp_tx_queue(conn, msg);
-	sdp_peer_ring_built(conn);
+	sdp_chrcvbuf_built(conn);
 	return bytes ?: -EFAULT;
 }
 

@@ -11,7 +11,7 @@
  */
 #include "sdp_check.h"
 #include "sdp_loan.h"
-#include "sdp_peer_ring.h"
+#include "sdp_chrcvbuf.h"
 
 /* A look in so many jiffies; sdp_timers.c may say that there is none to come. */
 static void sdp_check_in(struct sdp_conn *conn, unsigned long delay)
@@ -32,7 +32,7 @@ static struct sdp_timers_now sdp_check_now(const struct sdp_conn *conn)
 		.signalled	= conn->tx.inflight > conn->tx.unsignalled,
 		.async		= conn->zsrc_async.lent,
 		.last_ack	= conn->tx.fin_posted && conn->state == SDP_LAST_ACK,
-		.others		= conn->peer_ring.grown,
+		.others		= sdp_peer_ring_is_grown(&conn->peer_ring),
 	};
 }
 
@@ -51,7 +51,7 @@ void sdp_check_begin(struct sdp_conn *conn)
 void sdp_check_async(struct sdp_conn *conn)
 {
 	if (!conn->dead)
-		sdp_check_in(conn, sdp_timers_async(&conn->timers, conn->peer_ring.grown,
+		sdp_check_in(conn, sdp_timers_async(&conn->timers, sdp_peer_ring_is_grown(&conn->peer_ring),
 						    sdp_check_patience(conn)));
 }
 
@@ -60,7 +60,7 @@ void sdp_check_starved(struct sdp_conn *conn)
 	unsigned long delay;
 	bool silence;
 
-	delay = sdp_timers_starve(&conn->timers, conn->peer_ring.grown, &silence);
+	delay = sdp_timers_starve(&conn->timers, sdp_peer_ring_is_grown(&conn->peer_ring), &silence);
 	if (silence)
 		WRITE_ONCE(conn->rx.heard, jiffies);
 	sdp_check_in(conn, delay);
@@ -110,7 +110,7 @@ static unsigned long sdp_check_leases(struct sdp_conn *conn, unsigned long now)
 
 void sdp_check(struct sdp_conn *conn)
 {
-	unsigned long next = sdp_peer_ring_shrink_due(conn) ?: SDP_TIMERS_NEVER;
+	unsigned long next = sdp_chrcvbuf_shrink(conn) ?: SDP_TIMERS_NEVER;
 	struct sdp_timers_now now = sdp_check_now(conn);
 	struct sdp_timers_due due;
 	unsigned long leases;

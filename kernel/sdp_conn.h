@@ -50,6 +50,7 @@
 #include "sdp_flow.h"
 #include "sdp_mode.h"
 #include "sdp_net.h"
+#include "sdp_peer_ring.h"
 #include "sdp_rtt.h"
 #include "sdp_state.h"
 #include "sdp_timers.h"
@@ -132,20 +133,6 @@ struct sdp_caps {
 	bool may_lend;		/* memory may be advertised for the peer to read */
 	bool may_end;		/* the peer takes Send-with-Invalidate */
 	u32 span_max;		/* bytes that one key can be for */
-};
-
-/* The peer's receive buffers, by sdp_peer_ring.c; under conn->lock. */
-struct sdp_peer_ring {
-	bool asked;		/* the peer was asked for other buffers */
-	unsigned long asked_at;	/* jiffies when it was */
-	u32 ask;		/* bytes of a buffer that it was asked for */
-	bool asks_less;		/* it was for smaller ones, and has not answered */
-	u32 had;		/* bytes of a buffer that it had before that */
-	u8 cuts;		/* full messages with more behind, in a row */
-	bool grown;		/* it has grown its ring, and may shrink it */
-	bool keeps;		/* it never gives buffers back */
-	bool building;		/* a sender makes a message; without lock */
-	u16 flush;		/* empty messages to post, to use old buffers up */
 };
 
 /* What a call advertises or writes, by sdp_offer.c; under conn->lock. */
@@ -272,6 +259,7 @@ struct sdp_conn {
 	/* Set before it is established, read without locks after. */
 	u32 rcv_size;			/* of new receive buffers; see sdp_ring.c */
 	u32 snd_max;			/* payload bytes of a message; may grow */
+	bool building;			/* a sender makes a message so long: see sdp_chrcvbuf.h */
 	u8 reason;			/* enum sdp_reason, when refused */
 	unsigned long silent_at;	/* passive: jiffies when who has said
 					 * nothing since we answered may be

@@ -116,7 +116,7 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 		hdr->ext.rcvsz = conn->ring.shrink ?: conn->rcv_size;
 		break;
 	case SDP_CTL_RCVBUF:
-		hdr->ext.rcvsz = conn->peer_ring.ask;
+		hdr->ext.rcvsz = sdp_peer_ring_asked(&conn->peer_ring);
 		sdp_mode_rcvbuf_posted(&conn->mode);
 		break;
 	}

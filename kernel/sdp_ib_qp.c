@@ -18,7 +18,6 @@
 #include <rdma/ib_cache.h>
 #include "sdp_conn.h"
 #include "sdp_ib_qp.h"
-#include "sdp_peer_ring.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 
@@ -214,8 +213,7 @@ void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	spin_lock_bh(&conn->lock);
 	sdp_flow_init(&conn->flow, told_bufs, peer->bufs);
 	sdp_mode_init(&conn->mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
-	/* Who begins with many did not make them for us, and keeps them. */
-	conn->peer_ring.keeps = peer->bufs > SDP_PEER_RING_FEW;
+	sdp_peer_ring_init(&conn->peer_ring, peer->bufs);
 	ib->lends = sdp_wire_takes_offers(peer);
 	conn->caps.may_end = peer->cap & sdp_ib_caps(ib);
 	spin_unlock_bh(&conn->lock);

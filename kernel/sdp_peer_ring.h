@@ -1,88 +1,197 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The peer's receive buffers, asked for more or less of; see sdp_peer_ring.c. */
+/*
+ * The peer's receive buffers: when to ask for larger ones, and when for smaller.
+ *
+ * A connection begins with small ones.  When a message as long as they are waits
+ * for credits, or what is sent was cut again and again because they are not longer,
+ * it is time to ask for larger ones (ChRcvBuf, protocol text, 5.1); and when nothing
+ * was sent for a while the peer may have that memory back.
+ *
+ * This is the policy alone; sdp_chrcvbuf.c asks.  Pure: types and arithmetic, nothing
+ * else of the kernel.  Sizes are bytes of a buffer, with the BSDH; times are in
+ * jiffies, HZ of them a second.
+ */
 #ifndef _SDP_PEER_RING_H
 #define _SDP_PEER_RING_H
 
-#include "sdp_conn.h"
+#include <asm/param.h>
+#include <linux/types.h>
+#include "sdp_wire.h"
+
+enum {
+	SDP_PEER_RING_AGAIN	= 10 * HZ,	/* until larger ones are asked for again */
+	SDP_PEER_RING_CUTS	= 16,		/* messages that were cut, before we ask */
+	/* Buffers that are not worth asking for. */
+	SDP_PEER_RING_FEW	= SDP_WIRE_CREDITS_MIN + 1,
+};
+
+struct sdp_peer_ring {
+	bool asked;		/* the peer was asked for other buffers */
+	unsigned long asked_at;	/* jiffies when it was */
+	u32 ask;		/* size that it was asked for */
+	bool asks_less;		/* it was for smaller ones, and has not answered */
+	u32 had;		/* size that it had before that */
+	u8 cuts;		/* full messages with more behind, in a row */
+	bool grown;		/* it has grown its ring, and may shrink it */
+	bool keeps;		/* it never gives buffers back */
+	u16 flush;		/* empty messages to post, to use old buffers up */
+};
 
 /**
- * sdp_peer_ring_asks_for_more() - a message waits for credits: are larger ones better?
- * @conn: the connection, conn->lock held
- * @msg: the message
+ * sdp_peer_ring_init() - the connection is established
+ * @ring: the peer's ring; changed
+ * @bufs: buffers that the peer has made for it
  *
- * Once in a while, if it is as long as the peer's buffers and these are small.
+ * A peer that begins with many did not make them for us, and keeps them.
  *
- * Context: process or softirq.
- * Return: true if a ChRcvBuf is to be posted now.
+ * Context: any; pure.
  */
-bool sdp_peer_ring_asks_for_more(struct sdp_conn *conn, const struct sdp_msg *msg);
+static inline void sdp_peer_ring_init(struct sdp_peer_ring *ring, u16 bufs)
+{
+	ring->keeps = bufs > SDP_PEER_RING_FEW;
+}
 
 /**
- * sdp_peer_ring_posted() - a message goes: would a longer one have been better?
- * @conn: the connection, conn->lock held
- * @msg: the message
+ * sdp_peer_ring_wants_more() - a message as long as a buffer waits: ask for larger ones?
+ * @ring: the peer's ring; changed if so
+ * @want: size that we would like
+ * @open: a ChRcvBuf of ours is not posted, or not answered
+ * @now: jiffies
+ *
+ * Context: any; pure.
+ * Return: true if a ChRcvBuf is to be posted.
+ */
+bool sdp_peer_ring_wants_more(struct sdp_peer_ring *ring, u32 want, bool open,
+			      unsigned long now);
+
+/**
+ * sdp_peer_ring_cut() - a message was cut, because the peer's buffers are not longer
+ * @ring: the peer's ring; changed
  *
  * A ping-pong never waits for credits, and yet is slower by many short messages.
  *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: true if that has been so often enough to ask for larger ones.
  */
-void sdp_peer_ring_posted(struct sdp_conn *conn, const struct sdp_msg *msg);
+bool sdp_peer_ring_cut(struct sdp_peer_ring *ring);
 
 /**
- * sdp_peer_ring_shrink_due() - is it time for the peer to have memory back?
- * @conn: the connection, conn->lock held
+ * sdp_peer_ring_grow() - the peer has many buffers for us, or large ones
+ * @ring: the peer's ring; changed
  *
- * If so it is asked, unless a message is in the making.
- *
- * Context: process or softirq.
- * Return: jiffies until it may be; 0: there is nothing to wait for.
+ * Context: any; pure.
+ * Return: true if it may shrink again when we are idle; false: it never does.
  */
-unsigned long sdp_peer_ring_shrink_due(struct sdp_conn *conn);
+bool sdp_peer_ring_grow(struct sdp_peer_ring *ring);
 
 /**
- * sdp_peer_ring_given() - the peer's receive buffers are larger now
- * @conn: the connection, conn->lock held
- * @size: bytes of one, by its ChRcvBufAck; a smaller one changes nothing
+ * sdp_peer_ring_is_grown() - is there anything to have back from it?
+ * @ring: the peer's ring
  *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: true if so.
  */
-void sdp_peer_ring_given(struct sdp_conn *conn, u32 size);
-
-/* Buffers of the peer that are not worth asking for. */
-enum { SDP_PEER_RING_FEW = SDP_WIRE_CREDITS_MIN + 1 };
-
-/**
- * sdp_peer_ring_build() - a message is about to be made
- * @conn: the connection; the caller has the socket lock
- *
- * Between this and sdp_peer_ring_built() conn->snd_max may be taken at its word: the
- * peer is not told meanwhile that we send nothing so long.
- *
- * Context: process.
- */
-static inline void sdp_peer_ring_build(struct sdp_conn *conn)
+static inline bool sdp_peer_ring_is_grown(const struct sdp_peer_ring *ring)
 {
-	WRITE_ONCE(conn->peer_ring.building, true);
-	smp_mb();	/* before snd_max is read */
+	return ring->grown;
+}
+
+/* What is known when the peer may perhaps have memory back. */
+struct sdp_peer_ring_idle {
+	unsigned long now;	/* jiffies */
+	unsigned long since;	/* jiffies when something was taken last */
+	unsigned long idle;	/* jiffies that it has to be so; 0: it never may */
+	bool ends;		/* the end is near, and gives everything back */
+	u16 bufs;		/* buffers that it has for us */
+	u32 size;		/* of one */
+	u32 least;		/* size that we begin with */
+};
+
+/**
+ * sdp_peer_ring_shrink() - is it time for the peer to have memory back?
+ * @ring: the peer's ring; changed
+ * @idle: what is known
+ * @ask: set to true if it is to be asked for smaller ones; that it was then is said
+ *	by sdp_peer_ring_ask_less()
+ *
+ * Context: any; pure.
+ * Return: jiffies until it may be time, or until it is to be asked again if that
+ * was not possible; 0: there is nothing to wait for.
+ */
+unsigned long sdp_peer_ring_shrink(struct sdp_peer_ring *ring,
+				   const struct sdp_peer_ring_idle *idle, bool *ask);
+
+/**
+ * sdp_peer_ring_ask_less() - the peer is asked for smaller buffers
+ * @ring: the peer's ring; changed
+ * @size: what it is asked for
+ * @had: what it has
+ * @now: jiffies
+ *
+ * Context: any; pure.
+ */
+void sdp_peer_ring_ask_less(struct sdp_peer_ring *ring, u32 size, u32 had,
+			    unsigned long now);
+
+/**
+ * sdp_peer_ring_asked() - what a ChRcvBuf is to say
+ * @ring: the peer's ring
+ *
+ * Context: any; pure.
+ * Return: the size.
+ */
+static inline u32 sdp_peer_ring_asked(const struct sdp_peer_ring *ring)
+{
+	return ring->ask;
 }
 
 /**
- * sdp_peer_ring_built() - it is in the queue, or was given up
- * @conn: as for sdp_peer_ring_build()
+ * sdp_peer_ring_given() - the peer has answered
+ * @ring: the peer's ring; changed
+ * @size: by its ChRcvBufAck
+ * @bufs: buffers that it has for us
  *
- * Context: process.
+ * If it was asked for less, and gives less, the old buffers are to be used up by
+ * empty messages.
+ *
+ * Context: any; pure.
  */
-static inline void sdp_peer_ring_built(struct sdp_conn *conn)
+void sdp_peer_ring_given(struct sdp_peer_ring *ring, u32 size, u16 bufs);
+
+/**
+ * sdp_peer_ring_use_up() - use the peer's buffers up by empty messages
+ * @ring: the peer's ring; changed
+ * @bufs: how many
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_peer_ring_use_up(struct sdp_peer_ring *ring, u16 bufs)
 {
-	smp_store_release(&conn->peer_ring.building, false);	/* it is in the queue */
+	ring->flush = bufs;
 }
 
 /**
- * sdp_peer_ring_grown() - the peer's ring has grown: have it shrink when we are idle
- * @conn: the connection, conn->lock held
+ * sdp_peer_ring_uses_up() - are there buffers to be used up?
+ * @ring: the peer's ring
  *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: true if so.
  */
-void sdp_peer_ring_grown(struct sdp_conn *conn);
+static inline bool sdp_peer_ring_uses_up(const struct sdp_peer_ring *ring)
+{
+	return ring->flush;
+}
+
+/**
+ * sdp_peer_ring_used() - a message goes, of payload or of none, and uses one up
+ * @ring: the peer's ring; changed
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_peer_ring_used(struct sdp_peer_ring *ring)
+{
+	if (ring->flush)
+		ring->flush--;
+}
 
 #endif

@@ -21,7 +21,7 @@
 #include "sdp_lease.h"
 #include "sdp_loan.h"
 #include "sdp_offer.h"
-#include "sdp_peer_ring.h"
+#include "sdp_chrcvbuf.h"
 #include "sdp_ring.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
@@ -140,12 +140,13 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 			conn->ring.asked_unread = READ_ONCE(conn->rx.inq);
 		}
 		if (heard & SDP_HEARD_RCVBUF_ACK)
-			sdp_peer_ring_given(conn, msg->ext.rcvsz);
+			sdp_chrcvbuf_given(conn, msg->ext.rcvsz);
 		if (heard & SDP_HEARD_SUSP_ACK)
 			conn->tx.ctl |= SDP_CTL_SUSP_ACK;
 	}
-	if (unlikely(conn->flow.peer_bufs > SDP_PEER_RING_FEW && !conn->peer_ring.grown))
-		sdp_peer_ring_grown(conn);
+	if (unlikely(conn->flow.peer_bufs > SDP_PEER_RING_FEW) &&
+	    unlikely(!sdp_peer_ring_is_grown(&conn->peer_ring)))
+		sdp_chrcvbuf_grown(conn);
 	sdp_ring_used(conn, msg->mid == SDP_MID_DATA && !sdp_wire_payload(msg));
 	spin_unlock_bh(&conn->lock);
 	return heard;

@@ -25,7 +25,7 @@
 #include "sdp_check.h"
 #include "sdp_ctl.h"
 #include "sdp_loan.h"
-#include "sdp_peer_ring.h"
+#include "sdp_chrcvbuf.h"
 #include "sdp_post.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
@@ -343,7 +343,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
 		conn->tx.waiting = true;
 		sdp_check_starved(conn);
-		return sdp_peer_ring_asks_for_more(conn, msg);	/* that goes first */
+		return sdp_chrcvbuf_ask_more(conn, msg);	/* that goes first */
 	}
 	conn->tx.waiting = false;
 	if (unlikely(msg->loan)) {
@@ -353,13 +353,12 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 			return false;
 		sdp_tx_fill_offer(conn, msg, &hdr);
 	}
-	if (unlikely(conn->peer_ring.flush))
-		conn->peer_ring.flush--;
+	sdp_peer_ring_used(&conn->peer_ring);
 	list_del_init(&msg->node);
 	sdp_post_msg(conn, msg, &hdr, !msg->full ||
 		     (!msg->more && list_empty(&conn->tx.queue)));
 	sdp_tx_stream_posted(conn, msg);
-	sdp_peer_ring_posted(conn, msg);
+	sdp_chrcvbuf_posted(conn, msg);
 	if (!msg->full)
 		sdp_cork_posted(&conn->cork, msg->mseq);
 	return true;
@@ -456,10 +455,10 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	if (unlikely(owed && !list_empty(&conn->zsink.reads)) &&
 	    sdp_tx_push_read(conn))
 		return true;
-	if (unlikely(conn->peer_ring.flush) && list_empty(&conn->tx.queue) &&
+	if (unlikely(sdp_peer_ring_uses_up(&conn->peer_ring)) && list_empty(&conn->tx.queue) &&
 	    !conn->tx.fin_queued &&
 	    sdp_ctl_push_data(conn, SDP_FLOW_PAYLOAD)) {
-		conn->peer_ring.flush--;
+		sdp_peer_ring_used(&conn->peer_ring);
 		return true;
 	}
 	return sdp_flow_owes_update(&conn->flow) &&
