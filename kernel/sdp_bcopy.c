@@ -15,7 +15,7 @@
  */
 #include "sdp_bcopy.h"
 #include "sdp_chrcvbuf.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 
@@ -186,7 +186,7 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		} else if (!buf->left) {
 			list_move_tail(&buf->node, &consumed);
 			if (++batch == SDP_BCOPY_REPOST) {
-				sdp_ring_post(conn, &consumed, true);
+				sdp_refill_post(conn, &consumed, true);
 				sdp_tx_run(conn);
 				batch = 0;
 			}
@@ -199,7 +199,7 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 	if (done)
 		sdp_bcopy_consumed(conn, done);
 	if (batch) {
-		sdp_ring_post(conn, &consumed, true);
+		sdp_refill_post(conn, &consumed, true);
 		sdp_tx_run(conn);
 	}
 	return done ?: err;

@@ -55,15 +55,14 @@ static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 {
 	lockdep_assert_held(&conn->rx.lock);
 	if (buf->owed)
-		conn->ring.owed += sign * (int)buf->size;
+		sdp_ring_account_owed(&conn->ring, buf->size, sign);
 	if (buf->fetched) {
 		conn->rx.fetched += sign * (int)buf->size;
 		if (!buf->filled)
 			conn->rx.fetching += sign * (int)buf->size;
 		return;
 	}
-	conn->ring.nbufs += sign;
-	conn->ring.mem += sign * (int)buf->size;
+	sdp_ring_account(&conn->ring, buf->size, sign);
 }
 
 /* @unread: it is for bytes that have come, and no device need know it. */
@@ -80,7 +79,7 @@ static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool fetch,
 	buf->size = size;
 	buf->fetched = fetch;
 	/* Who is owned has a payer: with sdp_conn_own(). */
-	buf->owed = !smp_load_acquire(&conn->ring.owned);
+	buf->owed = !smp_load_acquire(&conn->owned);
 	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
 	if (!buf->page)
 		goto fail_buf;

@@ -10,8 +10,8 @@
  *	shrinking	nothing was sent: the peer may have its memory back
  */
 #include "sdp_check.h"
-#include "sdp_loan.h"
 #include "sdp_chrcvbuf.h"
+#include "sdp_loan.h"
 
 /* A look in so many jiffies; sdp_timers.c may say that there is none to come. */
 static void sdp_check_in(struct sdp_conn *conn, unsigned long delay)
@@ -51,7 +51,8 @@ void sdp_check_begin(struct sdp_conn *conn)
 void sdp_check_async(struct sdp_conn *conn)
 {
 	if (!conn->dead)
-		sdp_check_in(conn, sdp_timers_async(&conn->timers, sdp_peer_ring_is_grown(&conn->peer_ring),
+		sdp_check_in(conn, sdp_timers_async(&conn->timers,
+						    sdp_peer_ring_is_grown(&conn->peer_ring),
 						    sdp_check_patience(conn)));
 }
 
@@ -60,7 +61,8 @@ void sdp_check_starved(struct sdp_conn *conn)
 	unsigned long delay;
 	bool silence;
 
-	delay = sdp_timers_starve(&conn->timers, sdp_peer_ring_is_grown(&conn->peer_ring), &silence);
+	delay = sdp_timers_starve(&conn->timers, sdp_peer_ring_is_grown(&conn->peer_ring),
+				  &silence);
 	if (silence)
 		WRITE_ONCE(conn->rx.heard, jiffies);
 	sdp_check_in(conn, delay);

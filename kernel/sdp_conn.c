@@ -233,9 +233,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_LIST_HEAD(&conn->rx.queue);
 	INIT_LIST_HEAD(&conn->rx.all);
 	INIT_LIST_HEAD(&conn->rx.ready);
-	conn->ring.rq_size = U16_MAX;
-	conn->ring.max_bytes = U32_MAX;
-	conn->ring.target = SDP_WIRE_CREDITS_MIN;
+	sdp_ring_init(&conn->ring);
 	INIT_LIST_HEAD(&conn->accept_node);
 	/* Tools may find it from here on. */
 	err = xa_alloc_bh(&sn->all_conns, &conn->place, conn, xa_limit_31b,
@@ -255,7 +253,7 @@ void sdp_conn_own(struct sdp_conn *conn)
 	WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
 	spin_lock_bh(&conn->rx.lock);
 	/* Who sees it sees who pays. */
-	smp_store_release(&conn->ring.owned, true);
+	smp_store_release(&conn->owned, true);
 	spin_unlock_bh(&conn->rx.lock);
 }
 

@@ -51,6 +51,7 @@
 #include "sdp_mode.h"
 #include "sdp_net.h"
 #include "sdp_peer_ring.h"
+#include "sdp_ring.h"
 #include "sdp_rtt.h"
 #include "sdp_state.h"
 #include "sdp_timers.h"
@@ -191,37 +192,6 @@ struct sdp_conn_stats {
 	u64 rx_data_msgs;	/* of these, with payload or an advert */
 };
 
-/* The ring of receive buffers, by sdp_ring.c. */
-struct sdp_ring {
-	/* Under rx.poll. */
-	u32 asked;		/* bytes of a buffer that the peer wants */
-	u32 asked_at;		/* where the reader was then, as rx.read counts */
-	bool asked_unread;	/* the reader had not taken all then */
-	bool asks;		/* the peer has no answer yet */
-	bool flushed;		/* a buffer that was to go was used */
-	u16 old;		/* posted buffers that are not of rcv_size */
-	u16 flush;		/* posted when it began to shrink */
-	u32 shrink;		/* bytes of a buffer, promised to the peer */
-	u16 rq_size;		/* places in the receive queue */
-	/* Under conn->lock. */
-	bool shrink_told;	/* the promise was posted */
-	u32 shrink_mseq;	/* by this message */
-	bool low;		/* the peer has used most */
-	u8 lows;		/* how often in a row */
-	unsigned long low_at;	/* jiffies of the last time */
-	/* Under rx.lock. */
-	u16 nbufs;		/* buffers */
-	u32 mem;		/* bytes of their pages */
-	u16 target;		/* buffers to have */
-	u32 max_bytes;		/* bytes that they may take */
-	u32 wanted;		/* bytes that a reader waits for, unread ones included */
-	u32 owed;		/* bytes that nobody was charged for */
-	bool owned;		/* somebody has the connection, and is charged */
-	bool withheld;		/* it had no owner, and got less than it wanted */
-	bool full;		/* no room for more buffers, or no memory */
-	bool full_news;		/* who waits was not told of that */
-};
-
 /* What one poll found, by sdp_rx.c; under rx.poll. */
 struct sdp_found {
 	bool data;		/* something for the reader came */
@@ -246,6 +216,7 @@ struct sdp_conn {
 	u8 family;			/* AF_INET or AF_INET6, of the wire */
 	kuid_t uid;			/* charged for it */
 	struct mem_cgroup *payer;	/* of its buffers; NULL: who makes one */
+	bool owned;			/* somebody has it and pays; set under rx.lock */
 	const struct sdp_xport *xp;
 	void *xp_priv;			/* the transport's own half */
 	struct net *net;
@@ -414,7 +385,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
  *
  * Charged to the memory cgroup of the process, whoever makes the buffers, for
  * as long as the connection lives.  Until then it gets no more than the listener's
- * SO_RCVBUF says, and that is charged to nobody: sdp_ring_owned().
+ * SO_RCVBUF says, and that is charged to nobody: sdp_refill_owned().
  *
  * Context: process, of the user whose socket it is.
  */

@@ -113,7 +113,7 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 		hdr->ext.avail.non_discards = conn->mode.snk.nr;
 		break;
 	case SDP_CTL_RCVBUF_ACK:
-		hdr->ext.rcvsz = conn->ring.shrink ?: conn->rcv_size;
+		hdr->ext.rcvsz = sdp_ring_promised(&conn->ring) ?: conn->rcv_size;
 		break;
 	case SDP_CTL_RCVBUF:
 		hdr->ext.rcvsz = sdp_peer_ring_asked(&conn->peer_ring);
@@ -160,10 +160,8 @@ static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 		sdp_count(conn->sn, SDP_CNT_ASKS_CANCELLED, 1);
 		break;
 	case SDP_CTL_RCVBUF_ACK:
-		if (!conn->ring.shrink)
-			break;
-		conn->ring.shrink_told = true;
-		conn->ring.shrink_mseq = mseq;
+		if (sdp_ring_promised(&conn->ring))
+			sdp_ring_promise_posted(&conn->ring, mseq);
 		break;
 	}
 }

@@ -19,7 +19,7 @@
  */
 #include "sdp_fetch.h"
 #include "sdp_mem.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_tx.h"
 
 enum {
@@ -56,15 +56,15 @@ void sdp_fetch_delivered(struct sdp_conn *conn)
  */
 static u32 sdp_fetch_limit(const struct sdp_conn *conn)
 {
-	u32 most = sdp_ring_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
-	bool owned = READ_ONCE(conn->ring.owned);
-	u32 mem = READ_ONCE(conn->ring.mem);
+	u32 most = sdp_refill_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
+	bool owned = READ_ONCE(conn->owned);
+	u32 mem = sdp_ring_mem(&conn->ring);
 
 	if (sdp_mem_is_over())
 		return 0;
 	if (sdp_mem_is_short())
 		return owned ? SDP_FETCH_SHORT : 0;
-	most = min(most, READ_ONCE(conn->ring.max_bytes));
+	most = min(most, sdp_ring_max_bytes(&conn->ring));
 	if (owned)
 		return max_t(u32, most, PAGE_SIZE);
 	return most > mem ? round_down(most - mem, PAGE_SIZE) : 0;
@@ -119,8 +119,8 @@ static int sdp_fetch_wanted(struct sdp_conn *conn)
 	limit = sdp_fetch_limit(conn);
 	has = conn->rx.fetched;
 	room = sdp_fetch_room(limit, has);
-	if (want > room && !conn->ring.owned)
-		conn->ring.withheld = true;
+	if (want > room && !conn->owned)
+		sdp_ring_withhold(&conn->ring);
 	spin_unlock(&conn->rx.lock);
 	spin_unlock_bh(&conn->lock);
 	if (want <= 0)

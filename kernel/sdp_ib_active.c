@@ -21,7 +21,7 @@
 #include "sdp_ib_addr.h"
 #include "sdp_ib_port.h"
 #include "sdp_ib_qp.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 
@@ -87,7 +87,7 @@ int sdp_ib_connect(struct sdp_conn *conn)
 	if (!ib)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until freed */
-	sdp_ring_begin(conn, true);
+	sdp_refill_begin(conn, true);
 	sdp_conn_event(conn, SDP_EV_CONNECT);
 	ib->deadline = jiffies + msecs_to_jiffies(conn->limit_ms);
 	sdp_ib_set_timer(ib, conn->limit_ms);
@@ -244,7 +244,7 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		.version	= SDP_WIRE_VERSION,
 		.ipv		= conn->family == AF_INET ? 4 : 6,
 		.max_adverts	= SDP_IB_MAX_ADVERTS,
-		.des_rcvsz	= sdp_ring_full_size(conn),
+		.des_rcvsz	= sdp_refill_full_size(conn),
 		.rcvsz		= conn->rcv_size,
 		.port		= ntohs(conn->local.port),
 	};

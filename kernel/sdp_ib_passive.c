@@ -20,7 +20,7 @@
 #include "sdp_ib_addr.h"
 #include "sdp_ib_passive.h"
 #include "sdp_ib_qp.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
@@ -120,7 +120,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	}
 	ib->peer = hello;
 	/* Who asks says so: it has less than it would like us to have. */
-	sdp_ring_begin(conn, hello.des_rcvsz > hello.rcvsz);
+	sdp_refill_begin(conn, hello.des_rcvsz > hello.rcvsz);
 	sdp_ib_keep_req(ib, cm_id, req);
 	cm_id->context = ib;
 	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;

@@ -436,7 +436,8 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	if (open) {
 		list_add_tail(&conn->accept_node, &ssk->setup);
 		/* Of a socket that has not tuned anything by itself yet. */
-		conn->ring.max_bytes = READ_ONCE(ssk->sk->sk_rcvbuf);
+		sdp_ring_set_max_bytes(&conn->ring,
+				       READ_ONCE(ssk->sk->sk_rcvbuf));
 		conn->zcopy = READ_ONCE(ssk->zcopy);
 		sdp_sk_conn_sync_stamps(ssk->sk, conn);
 	} else {

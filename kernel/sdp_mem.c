@@ -15,7 +15,7 @@
  *
  * Beside this every buffer is charged to the memory cgroup of the process that
  * has the socket (sdp_conn_own()), also when a worker makes it.  Before accept() there
- * is none: what has come by then is charged to who accepts (sdp_ring_owned()).
+ * is none: what has come by then is charged to who accepts (sdp_refill_owned()).
  */
 #include <linux/mm.h>
 #include "sdp_mem.h"

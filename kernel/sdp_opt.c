@@ -55,7 +55,8 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	spin_unlock_bh(&conn->lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;
-	info->sdpi_mem += conn->ring.mem + conn->rx.fetched + conn->ring.nbufs * sizeof(struct sdp_buf);
+	info->sdpi_mem += sdp_ring_mem(&conn->ring) + conn->rx.fetched +
+			  sdp_ring_bufs(&conn->ring) * sizeof(struct sdp_buf);
 	spin_unlock_bh(&conn->rx.lock);
 	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);
 	info->sdpi_msgs_received = READ_ONCE(conn->stats.rx_msgs);

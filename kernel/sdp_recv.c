@@ -14,7 +14,7 @@
 #include "sdp_ask.h"
 #include "sdp_bcopy.h"
 #include "sdp_recv.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_sk_conn.h"
 #include "sdp_take.h"
@@ -271,7 +271,7 @@ static int sdp_recv_wait_memory(struct sdp_recv *r)
 	r->nap = clamp_t(long, r->nap * 2, SDP_RECV_NAP, SDP_RECV_NAP_MAX);
 	err = sdp_wait_until(r->sk, r->conn, &r->wait, jiffies + r->nap,
 			     &r->timeo);
-	sdp_ring_retry(r->conn);
+	sdp_refill_retry(r->conn);
 	return err == -ETIME ? 0 : err;
 }
 
@@ -290,7 +290,7 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 		r->waiting = true;
 		return 0;
 	}
-	if (unlikely(r->how & SDP_BCOPY_PEEK) && sdp_ring_is_full(r->conn))
+	if (unlikely(r->how & SDP_BCOPY_PEEK) && sdp_refill_is_full(r->conn))
 		return sdp_recv_wait_memory(r);
 	r->nap = 0;
 	if (likely(!r->ask))
@@ -315,7 +315,7 @@ static void sdp_recv_wants(const struct sdp_recv *r)
 
 	if (r->how & SDP_BCOPY_PEEK)
 		wanted = max_t(u32, wanted, r->ahead + r->target);
-	sdp_ring_set_wanted(r->conn, wanted);
+	sdp_refill_set_wants(r->conn, wanted);
 }
 
 /* How much is left to be read: TCP_INQ's message, and io_uring's hint.  At the
@@ -405,8 +405,8 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	if (r.waiting)
 		remove_wait_queue(&conn->wq, &r.wait);
 	/* Less may be here now than the next event waits for. */
-	if (unlikely(READ_ONCE(conn->ring.wanted) > 1) && r.done &&
-	    sdp_ring_is_low(conn))
+	if (unlikely(sdp_ring_wants(&conn->ring) > 1) && r.done &&
+	    sdp_ring_is_low(&conn->ring))
 		sdp_rx_poll(conn);
 	if (flags & MSG_PEEK)
 		sk_peek_offset_fwd(sk, r.done);

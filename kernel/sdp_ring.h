@@ -1,192 +1,601 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ring of receive buffers: how many there are, posting them again.
+ * The ring of receive buffers: how many there are to be, and of which size.
+ *
+ * It starts with the four buffers below which the credit rules cannot work
+ * (protocol text, 3.3) and doubles when the peer has used all but a quarter of
+ * what it knows of: it sends faster than we give credits back.  (What counts
+ * is what it knows of, not what is posted.  With four, each told one by one,
+ * three are always posted, and a peer that may use one at a time crawls.)  It
+ * does too when messages go again and again that tell of new buffers and carry
+ * nothing else: twice the buffers are half as many of these.  The growth is
+ * bounded by the receive queue, by net.sdp.rcvbuf_count and by SO_RCVBUF.
+ *
+ * The buffers are small at first, so that a connection which is idle, or has
+ * little to say, takes little memory.  Nobody knows better than the peer when
+ * that is not enough: it has a full message, waits for credits, and asks for
+ * larger buffers (ChRcvBuf, 5.1).
+ *
+ * It shrinks again when the peer has nothing to say.  A posted buffer comes back
+ * by being used and in no other way, so only the peer can see to it: it asks for
+ * no more than it had at first, hears our answer, and then uses the buffers up
+ * with empty messages (sdp_peer_ring.c is that side).  Smaller buffers are posted
+ * when a message of the peer acknowledges the answer, and no sooner: until then it
+ * may have sent something that is longer.
+ *
+ * This is the policy alone; sdp_refill.c makes and posts buffers.  Pure: types and
+ * arithmetic, nothing else of the kernel.  Sizes are bytes of a buffer, with the
+ * BSDH; times are in jiffies, HZ of them a second.
  */
 #ifndef _SDP_RING_H
 #define _SDP_RING_H
 
-#include "sdp_conn.h"
+#include <asm/param.h>
+#include <linux/compiler.h>
+#include <linux/types.h>
+#include "sdp_wire.h"
+
+enum {
+	/* The last two are not for data: a peer that knows of no more is stopped. */
+	SDP_RING_NOT_DATA	= 2,
+	/* So often short of buffers, with no longer lull between, is busy. */
+	SDP_RING_BUSY		= 8,
+	SDP_RING_LULL		= HZ / 10,
+	/* Of the memory for a ring this part is one buffer, at the most. */
+	SDP_RING_PARTS		= 8,
+	/* Bytes of a ring whose reader does not read, as TCP's first window. */
+	SDP_RING_UNREAD		= 128 * 1024,
+};
+
+struct sdp_ring {
+	/* Under the lock of who polls. */
+	u32 asked;		/* size that the peer wants */
+	u32 asked_at;		/* where the reader was then, as rx.read counts */
+	bool asked_unread;	/* the reader had not taken all then */
+	bool asks;		/* the peer has no answer yet */
+	bool flushed;		/* a buffer that was to go was used */
+	u16 old;		/* posted buffers that are not of the size now */
+	u16 flush;		/* buffers posted when it began to shrink */
+	u32 shrink;		/* size that was promised to the peer */
+	u16 rq_size;		/* places in the receive queue */
+	/* Under conn->lock. */
+	bool shrink_told;	/* the promise was posted */
+	u32 shrink_mseq;	/* by this message */
+	bool low;		/* the peer has used most */
+	u8 lows;		/* how often in a row */
+	unsigned long low_at;	/* jiffies of the last time */
+	/* Under rx.lock. */
+	u16 nbufs;		/* buffers */
+	u32 mem;		/* bytes of their pages */
+	u16 target;		/* buffers to have */
+	u32 max_bytes;		/* bytes that they may take */
+	u32 wanted;		/* bytes that a reader waits for, unread ones included */
+	u32 owed;		/* bytes that nobody was charged for */
+	bool withheld;		/* it had no owner, and got less than it wanted */
+	bool full;		/* no room for more buffers, or no memory */
+	bool full_news;		/* who waits was not told of that */
+};
+
+/* What is known when buffers are to be posted. */
+struct sdp_ring_now {
+	u32 size;		/* of new buffers */
+	u32 full_size;		/* of those for a peer that sends much */
+	u32 count;		/* buffers that a ring may have: net.sdp.rcvbuf_count */
+	u16 posted;		/* buffers posted */
+	u16 at_hand;		/* buffers about to be posted */
+	u16 dropped;		/* buffers that have just gone */
+	u32 inq;		/* bytes of the stream that are unread */
+	u32 holes;		/* urgent bytes among them, which are not waited for */
+	u32 fetched;		/* bytes of pages that RDMA Reads were given */
+	bool reading;		/* a reader has taken bytes */
+	bool owned;		/* somebody has the connection, and is charged */
+	bool mem_short;		/* net.sdp.mem_pressure is reached */
+	bool mem_over;		/* net.sdp.mem_max is */
+};
 
 /**
- * sdp_ring_full_size() - bytes of a buffer for a peer that sends much
- * @conn: the connection
+ * sdp_ring_init() - a ring without a buffer, and without limits
+ * @ring: what to initialise
  *
- * Context: any.
- * Return: bytes with header, whole pages.
+ * Context: any; pure.
  */
-u32 sdp_ring_full_size(const struct sdp_conn *conn);
+void sdp_ring_init(struct sdp_ring *ring);
 
 /**
- * sdp_ring_begin() - choose the size of the first buffers
- * @conn: the connection, before sdp_rx_start(), with the maximum of its memory
- * @peer_asks: the peer will ask when it wants larger ones
+ * sdp_ring_wanted() - how many buffers are to be made?
+ * @ring: the ring; changed; under rx.lock
+ * @now: what is known
  *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: how many are to be made beside those at hand, or of them to go if negative.
  */
-void sdp_ring_begin(struct sdp_conn *conn, bool peer_asks);
+int sdp_ring_wanted(struct sdp_ring *ring, const struct sdp_ring_now *now);
 
 /**
- * sdp_ring_resize() - the peer asks for larger buffers, or smaller ones
- * @conn: the connection; the caller polls; conn->ring.asked is what it asks for
+ * sdp_ring_set_full() - is the peer stopped, and will it be?
+ * @ring: the ring; changed; under rx.lock
+ * @here: buffers posted, or about to be
+ * @at_end: there will be no more
+ * @waited: somebody waits for more than has come: see sdp_ring_is_waited()
  *
- * Has conn->rcv_size told to the peer: at once if nothing changes, since it may
- * not or there is no memory; else when all that were posted before have been
- * used.  If there is no place in the receive queue, if nobody has accepted the
- * connection, or larger ones are asked for and nobody takes what has come,
- * conn->ring.asks stays set, and the caller tries again after the next message, or when
- * somebody has.
- *
- * If it asks for no more than it has, the ring shrinks to the fewest buffers of
- * that size as soon as the peer has heard the answer: it sends nothing longer
- * from then on.
- *
- * Context: process; may allocate with GFP_KERNEL.
+ * Context: any; pure.
  */
-void sdp_ring_resize(struct sdp_conn *conn);
+void sdp_ring_set_full(struct sdp_ring *ring, u16 here, bool at_end, bool waited);
 
 /**
- * sdp_ring_shrink() - the peer has heard that the ring shrinks
- * @conn: the connection, conn->lock held; the caller polls
+ * sdp_ring_look_again() - what was full may not be any more
+ * @ring: the ring; changed; under rx.lock
+ * @keep: full until it is seen that it is not: that it still is, is no news
  *
- * Context: process or softirq.
+ * Context: any; pure.
  */
-void sdp_ring_shrink(struct sdp_conn *conn);
+void sdp_ring_look_again(struct sdp_ring *ring, bool keep);
 
 /**
- * sdp_ring_arrived() - a buffer was used while old ones were posted
- * @conn: the connection; the caller polls, conn->ring.old is not 0
- * @buf: the buffer
+ * sdp_ring_keep_all() - it is to have those that it has, as if it had grown so far
+ * @ring: the ring; changed; under rx.lock
  *
- * Context: process or softirq.
+ * Context: any; pure.
  */
-void sdp_ring_arrived(struct sdp_conn *conn, const struct sdp_buf *buf);
+static inline void sdp_ring_keep_all(struct sdp_ring *ring)
+{
+	if (ring->target < ring->nbufs)
+		ring->target = ring->nbufs;
+}
 
 /**
- * sdp_ring_post() - post buffers, and new ones if the ring should grow
- * @conn: the connection
- * @bufs: a list of buffers by sdp_buf.node; empty on return
- * @reading: a reader has taken bytes: the ring may grow to its maximum; else
- *	only as far as TCP lets a peer send to who does not read
+ * sdp_ring_keep_fewest() - it is to have the fewest, whatever made it grow
+ * @ring: the ring; changed; under rx.lock
  *
- * Buffers that the transport does not take any more, because the connection
- * is dead, are freed.
- *
- * Context: process; may allocate with GFP_KERNEL.
- * Return: how many were posted.
+ * Context: any; pure.
  */
-int sdp_ring_post(struct sdp_conn *conn, struct list_head *bufs,
-		  bool reading);
+static inline void sdp_ring_keep_fewest(struct sdp_ring *ring)
+{
+	ring->target = SDP_WIRE_CREDITS_MIN;
+}
 
 /**
  * sdp_ring_used() - a message of the peer has used a buffer
- * @conn: the connection, conn->lock held
- * @empty: it was one that carries nothing but its header
+ * @ring: the ring; changed; under conn->lock
+ * @known: buffers that the peer knows of and has not used
+ * @empty: it was a message that carries nothing but its header
+ * @now: jiffies
  *
  * Remembers if the peer has used most of what it knows of.
  *
- * Context: process or softirq.
+ * Context: any; pure.
  */
-void sdp_ring_used(struct sdp_conn *conn, bool empty);
+void sdp_ring_used(struct sdp_ring *ring, u32 known, bool empty, unsigned long now);
 
 /**
- * sdp_ring_charge() - charge the owner for what has come before he was
- * @conn: the connection, which is owned
+ * sdp_ring_told_alone() - a message goes that tells of buffers and carries nothing
+ * @ring: the ring; changed; under conn->lock
+ * @now: jiffies
  *
- * Buffers that are posted are charged for when they have been used.
- *
- * Context: process; may allocate with GFP_KERNEL.
+ * Context: any; pure.
  */
-void sdp_ring_charge(struct sdp_conn *conn);
+void sdp_ring_told_alone(struct sdp_ring *ring, unsigned long now);
 
 /**
- * sdp_ring_owned() - somebody has accepted the connection
- * @conn: the connection, which has an owner and his maximum
+ * sdp_ring_ask() - the peer wants other buffers
+ * @ring: the ring; changed; by who polls
+ * @size: that it wants
+ * @read: bytes that the reader has taken, modulo 2^32
+ * @unread: there are others
  *
- * He is charged for what waits for him, and what had to wait for him (more
- * buffers, larger ones, RDMA Reads) is seen to by the worker.
- *
- * Context: process; may allocate with GFP_KERNEL.
+ * Context: any; pure.
  */
-void sdp_ring_owned(struct sdp_conn *conn);
-
-/**
- * sdp_ring_is_low() - is the ring to grow?
- * @conn: the connection
- *
- * Context: any; a hint.
- * Return: true if sdp_ring_post() would let it grow.
- */
-static inline bool sdp_ring_is_low(const struct sdp_conn *conn)
+static inline void sdp_ring_ask(struct sdp_ring *ring, u32 size, u32 read, bool unread)
 {
-	return READ_ONCE(conn->ring.low);
+	ring->asks = true;
+	ring->asked = size;
+	ring->asked_at = read;
+	ring->asked_unread = unread;
 }
 
 /**
- * sdp_ring_set_max() - how far it may grow
- * @conn: the connection
- * @bytes: memory that its receive buffers may take
+ * sdp_ring_asks() - has the peer no answer yet?
+ * @ring: the ring; by who polls
  *
- * Never below the four buffers that the protocol wants posted.
- *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: true if so.
  */
-void sdp_ring_set_max(struct sdp_conn *conn, u32 bytes);
+static inline bool sdp_ring_asks(const struct sdp_ring *ring)
+{
+	return ring->asks;
+}
 
 /**
- * sdp_ring_set_wanted() - somebody waits for so much to be there at once
- * @conn: the connection
- * @bytes: of the stream, that nobody reads before all of them have come
+ * sdp_ring_new_size() - what the peer asked for, as far as it may have it
+ * @ring: the ring; by who polls
+ * @size: of buffers now
+ * @full_size: of those for a peer that sends much
+ * @page: bytes of a page
  *
- * The ring grows for them although nothing is read, within its maximum, from
- * the next sdp_ring_post() on; what is waited for may still not fit:
- * sdp_ring_is_full().
- *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: the size, whole pages; 0: nothing changes, or it asked for less.
  */
-void sdp_ring_set_wanted(struct sdp_conn *conn, u32 bytes);
+u32 sdp_ring_new_size(const struct sdp_ring *ring, u32 size, u32 full_size, u32 page);
 
 /**
- * sdp_ring_retry() - what was full may not be any more
- * @conn: the connection
+ * sdp_ring_may_resize() - may the peer have an answer now?
+ * @ring: the ring; changed; under rx.lock
+ * @larger: it may have larger buffers
+ * @owned: somebody has accepted the connection
+ * @read: bytes that the reader has taken, modulo 2^32
+ * @inq: bytes that are unread
+ * @waited: somebody waits for more
  *
- * For who waits for memory, of which nobody tells him: whoever polls next tries.
+ * What a peer asks for it has when somebody has accepted, and, if that is larger
+ * buffers, when somebody reads: it goes on with messages that it has made for the
+ * others, of which as many as TCP's first window takes would not fit into the limit
+ * of what nobody reads.
  *
- * Context: process or softirq.
+ * Context: any; pure.
+ * Return: true if so.
  */
-void sdp_ring_retry(struct sdp_conn *conn);
+bool sdp_ring_may_resize(struct sdp_ring *ring, bool larger, bool owned, u32 read,
+			 u32 inq, bool waited);
+
+/**
+ * sdp_ring_resized() - there are some of another size
+ * @ring: the ring; changed; under conn->lock and rx.lock, by who polls
+ * @was: size before
+ * @size: size from now on
+ * @old: posted buffers that are not of that
+ *
+ * Context: any; pure.
+ */
+void sdp_ring_resized(struct sdp_ring *ring, u32 was, u32 size, u16 old);
+
+/**
+ * sdp_ring_answered() - the peer is to have its answer
+ * @ring: the ring; changed; by who polls
+ *
+ * Context: any; pure.
+ * Return: true if it may go now; false: when the last old buffer was used.
+ */
+static inline bool sdp_ring_answered(struct sdp_ring *ring)
+{
+	ring->asks = false;
+	return !ring->old;
+}
+
+/**
+ * sdp_ring_has_old() - are buffers posted that are of another size?
+ * @ring: the ring; by who polls
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
+static inline bool sdp_ring_has_old(const struct sdp_ring *ring)
+{
+	return ring->old;
+}
+
+/**
+ * sdp_ring_old_used() - one of these was used
+ * @ring: the ring; changed; by who polls
+ *
+ * Context: any; pure.
+ * Return: true if it was the last.
+ */
+static inline bool sdp_ring_old_used(struct sdp_ring *ring)
+{
+	return !--ring->old;
+}
+
+/**
+ * sdp_ring_promise() - the peer asks for what it has, or less: it is idle
+ * @ring: the ring; changed; under conn->lock, by who polls
+ * @size: of buffers now
+ * @least: size with which a ring begins
+ * @page: bytes of a page
+ *
+ * Context: any; pure.
+ * Return: true if it is promised to shrink, and is to have the fewest buffers until
+ * then.
+ */
+bool sdp_ring_promise(struct sdp_ring *ring, u32 size, u32 least, u32 page);
+
+/**
+ * sdp_ring_promised() - the size that was promised
+ * @ring: the ring; under conn->lock
+ *
+ * Context: any; pure.
+ * Return: bytes; 0: none was.
+ */
+static inline u32 sdp_ring_promised(const struct sdp_ring *ring)
+{
+	return ring->shrink;
+}
+
+/**
+ * sdp_ring_promise_posted() - the promise goes
+ * @ring: the ring; changed; under conn->lock
+ * @mseq: the message's
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_ring_promise_posted(struct sdp_ring *ring, u32 mseq)
+{
+	ring->shrink_told = true;
+	ring->shrink_mseq = mseq;
+}
+
+/**
+ * sdp_ring_promise_mseq() - which message promised it
+ * @ring: the ring; under conn->lock
+ * @mseq: its MSeq
+ *
+ * Context: any; pure.
+ * Return: false if none has gone.
+ */
+static inline bool sdp_ring_promise_mseq(const struct sdp_ring *ring, u32 *mseq)
+{
+	*mseq = ring->shrink_mseq;
+	return ring->shrink && ring->shrink_told;
+}
+
+/**
+ * sdp_ring_shrink() - the peer has heard of the promise
+ * @ring: the ring; changed; under conn->lock, by who polls
+ * @posted: buffers that are
+ *
+ * Context: any; pure.
+ * Return: the size from now on.
+ */
+u32 sdp_ring_shrink(struct sdp_ring *ring, u16 posted);
+
+/**
+ * sdp_ring_shrinks() - does it shrink, or is it about to?
+ * @ring: the ring; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
+static inline bool sdp_ring_shrinks(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->shrink) || READ_ONCE(ring->flush);
+}
+
+/**
+ * sdp_ring_flushed() - was a buffer used that was to go?
+ * @ring: the ring; changed; by who polls
+ *
+ * Context: any; pure.
+ * Return: true if so, once.
+ */
+static inline bool sdp_ring_flushed(struct sdp_ring *ring)
+{
+	bool flushed = ring->flushed;
+
+	ring->flushed = false;
+	return flushed;
+}
 
 /**
  * sdp_ring_is_waited() - does somebody wait for more than has come?
- * @conn: the connection, rx.lock held
+ * @ring: the ring; under rx.lock
+ * @inq: bytes that are unread
+ * @holes: urgent bytes among them, out of line
  *
- * Urgent bytes out of line are no part of what is waited for.
- *
- * Context: process or softirq.
+ * Context: any; pure.
  * Return: true if so, and nobody takes anything until it has come.
  */
-static inline bool sdp_ring_is_waited(const struct sdp_conn *conn)
+static inline bool sdp_ring_is_waited(const struct sdp_ring *ring, u32 inq, u32 holes)
 {
-	lockdep_assert_held(&conn->rx.lock);
-	return conn->ring.wanted > 1 &&
-	       conn->rx.inq <= conn->ring.wanted + conn->rx.urg.holes;
+	return ring->wanted > 1 && inq <= ring->wanted + holes;
 }
 
 /**
- * sdp_ring_turned_full() - has it become full since this was asked?
- * @conn: the connection
+ * sdp_ring_wants() - bytes that somebody waits for to be there at once
+ * @ring: the ring; may change meanwhile
  *
- * Context: process or softirq.
- * Return: true if so, and somebody waited for more: he is to be told.
+ * Context: any; pure.
+ * Return: bytes; 1 or 0: any will do.
  */
-bool sdp_ring_turned_full(struct sdp_conn *conn);
+static inline u32 sdp_ring_wants(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->wanted);
+}
+
+/**
+ * sdp_ring_is_low() - is the ring to grow?
+ * @ring: the ring; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: true if posting would let it grow.
+ */
+static inline bool sdp_ring_is_low(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->low);
+}
 
 /**
  * sdp_ring_is_full() - can nothing come before something is read?
- * @conn: the connection
+ * @ring: the ring; may change meanwhile
+ * @posted: buffers that are
  *
- * Context: any; behind sdp_ring_post(), which may find room.
+ * Context: any; pure.
  * Return: true if the peer has no buffer left that it may use for data.
  */
-bool sdp_ring_is_full(const struct sdp_conn *conn);
+static inline bool sdp_ring_is_full(const struct sdp_ring *ring, u16 posted)
+{
+	return READ_ONCE(ring->full) && posted <= SDP_RING_NOT_DATA;
+}
+
+/**
+ * sdp_ring_account() - a buffer comes or goes
+ * @ring: the ring; changed; under rx.lock
+ * @bytes: its size
+ * @sign: 1 or -1
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_ring_account(struct sdp_ring *ring, u32 bytes, int sign)
+{
+	ring->nbufs += sign;
+	ring->mem += sign * (int)bytes;
+}
+
+/**
+ * sdp_ring_account_owed() - one that nobody was charged for does, or of RDMA Reads
+ * @ring: the ring; changed; under rx.lock
+ * @bytes: its size
+ * @sign: 1 or -1
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_ring_account_owed(struct sdp_ring *ring, u32 bytes, int sign)
+{
+	ring->owed += sign * (int)bytes;
+}
+
+/**
+ * sdp_ring_owes() - is there anything that nobody was charged for?
+ * @ring: the ring; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
+static inline bool sdp_ring_owes(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->owed);
+}
+
+/**
+ * sdp_ring_bufs() - how many buffers it has
+ * @ring: the ring; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: buffers.
+ */
+static inline u16 sdp_ring_bufs(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->nbufs);
+}
+
+/**
+ * sdp_ring_mem() - how much memory it has
+ * @ring: the ring; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: bytes.
+ */
+static inline u32 sdp_ring_mem(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->mem);
+}
+
+/**
+ * sdp_ring_max_bytes() - how much memory it may have
+ * @ring: the ring; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: bytes.
+ */
+static inline u32 sdp_ring_max_bytes(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->max_bytes);
+}
+
+/**
+ * sdp_ring_set_max_bytes() - how much memory it may have from now on
+ * @ring: the ring; changed; under rx.lock, or nobody has it yet
+ * @bytes: so much
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_ring_set_max_bytes(struct sdp_ring *ring, u32 bytes)
+{
+	WRITE_ONCE(ring->max_bytes, bytes);
+}
+
+/**
+ * sdp_ring_set_wants() - somebody waits for so much to be there at once
+ * @ring: the ring; changed; under rx.lock
+ * @bytes: so much
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_ring_set_wants(struct sdp_ring *ring, u32 bytes)
+{
+	WRITE_ONCE(ring->wanted, bytes);
+}
+
+/**
+ * sdp_ring_rq_size() - places in the receive queue
+ * @ring: the ring
+ *
+ * Context: any; pure.
+ * Return: places.
+ */
+static inline u16 sdp_ring_rq_size(const struct sdp_ring *ring)
+{
+	return ring->rq_size;
+}
+
+/**
+ * sdp_ring_set_rq_size() - there is a receive queue
+ * @ring: the ring; changed; nothing was posted yet
+ * @places: that it has
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_ring_set_rq_size(struct sdp_ring *ring, u16 places)
+{
+	ring->rq_size = places;
+}
+
+/**
+ * sdp_ring_withhold() - what has no owner got less than it wanted
+ * @ring: the ring; changed; under rx.lock
+ *
+ * Context: any; pure.
+ */
+static inline void sdp_ring_withhold(struct sdp_ring *ring)
+{
+	ring->withheld = true;
+}
+
+/**
+ * sdp_ring_withheld() - was that so?
+ * @ring: the ring; under rx.lock
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
+static inline bool sdp_ring_withheld(const struct sdp_ring *ring)
+{
+	return ring->withheld;
+}
+
+/**
+ * sdp_ring_may_be_full_news() - is there perhaps news for who waits?
+ * @ring: the ring; may change meanwhile
+ *
+ * Context: any; pure.
+ * Return: true if sdp_ring_full_news() is to be asked.
+ */
+static inline bool sdp_ring_may_be_full_news(const struct sdp_ring *ring)
+{
+	return READ_ONCE(ring->full_news);
+}
+
+/**
+ * sdp_ring_full_news() - has it become full since this was asked?
+ * @ring: the ring; changed; under rx.lock
+ *
+ * Context: any; pure.
+ * Return: true if so, and somebody waited for more.
+ */
+static inline bool sdp_ring_full_news(struct sdp_ring *ring)
+{
+	bool news = ring->full_news;
+
+	WRITE_ONCE(ring->full_news, false);
+	return news;
+}
 
 #endif

@@ -17,12 +17,12 @@
 #include <linux/sched/signal.h>
 #include <linux/wait_bit.h>
 #include "sdp_ask.h"
+#include "sdp_chrcvbuf.h"
 #include "sdp_fetch.h"
 #include "sdp_lease.h"
 #include "sdp_loan.h"
 #include "sdp_offer.h"
-#include "sdp_chrcvbuf.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
@@ -39,11 +39,11 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 	LIST_HEAD(none);
 	int posted;
 
-	conn->ring.rq_size = rq_size;
+	sdp_ring_set_rq_size(&conn->ring, rq_size);
 	spin_lock_bh(&conn->lock);
 	sdp_flow_init(&conn->flow, 0, 0);
 	spin_unlock_bh(&conn->lock);
-	posted = sdp_ring_post(conn, &none, false);
+	posted = sdp_refill_post(conn, &none, false);
 	return posted < SDP_WIRE_CREDITS_MIN ? -ENOMEM : posted;
 }
 
@@ -62,7 +62,7 @@ static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
 
 	lockdep_assert_held(&conn->rx.lock);
 	if (list_empty(&conn->rx.queue) ||
-	    (bytes > SDP_RX_MERGE && !sdp_ring_is_waited(conn)))
+	    (bytes > SDP_RX_MERGE && !sdp_refill_is_waited(conn)))
 		return false;
 	last = list_last_entry(&conn->rx.queue, struct sdp_buf, node);
 	end = last->off + last->left;
@@ -114,9 +114,8 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	/* The device has done it by now: this is to know of it, or to object. */
 	if (unlikely(buf->ended) && !sdp_loan_end_key(conn, buf->key))
 		heard = -EPROTO;
-	if (!heard && unlikely(conn->ring.shrink && conn->ring.shrink_told) &&
-	    sdp_flow_acked(&conn->flow, conn->ring.shrink_mseq))
-		sdp_ring_shrink(conn);
+	if (!heard)
+		sdp_refill_heard(conn);
 	if (!heard)
 		heard = sdp_mode_heard(&conn->mode, msg);
 	if (heard > 0) {
@@ -134,10 +133,8 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		if (unlikely(heard & SDP_HEARD_OWES))
 			conn->tx.ctl |= SDP_CTL_WR_COMPL | SDP_CTL_CANCEL_ACK;
 		if (heard & SDP_HEARD_RCVBUF) {
-			conn->ring.asks = true;
-			conn->ring.asked = msg->ext.rcvsz;
-			conn->ring.asked_at = READ_ONCE(conn->rx.read);
-			conn->ring.asked_unread = READ_ONCE(conn->rx.inq);
+			sdp_ring_ask(&conn->ring, msg->ext.rcvsz,
+				     READ_ONCE(conn->rx.read), READ_ONCE(conn->rx.inq));
 		}
 		if (heard & SDP_HEARD_RCVBUF_ACK)
 			sdp_chrcvbuf_given(conn, msg->ext.rcvsz);
@@ -147,7 +144,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	if (unlikely(conn->flow.peer_bufs > SDP_PEER_RING_FEW) &&
 	    unlikely(!sdp_peer_ring_is_grown(&conn->peer_ring)))
 		sdp_chrcvbuf_grown(conn);
-	sdp_ring_used(conn, msg->mid == SDP_MID_DATA && !sdp_wire_payload(msg));
+	sdp_refill_used(conn, msg->mid == SDP_MID_DATA && !sdp_wire_payload(msg));
 	spin_unlock_bh(&conn->lock);
 	return heard;
 }
@@ -177,8 +174,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		conn->found.lost = true;
 		return;
 	}
-	if (unlikely(conn->ring.old))
-		sdp_ring_arrived(conn, buf);
+	sdp_refill_arrived(conn, buf);
 	if (conn->found.fail || conn->found.reset || conn->found.over)
 		return;		/* nothing after an error counts */
 	if (sdp_conn_state(conn) == SDP_SYN_RECV)
@@ -229,19 +225,19 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 
 	conn->found.data = false;
 	WRITE_ONCE(conn->rx.heard, jiffies);
-	if (unlikely(conn->ring.asks))
-		sdp_ring_resize(conn);
+	if (unlikely(sdp_ring_asks(&conn->ring)))
+		sdp_refill_resize(conn);
 	/* What was posted before there was an owner. */
-	if (unlikely(READ_ONCE(conn->ring.owed)) && READ_ONCE(conn->ring.owned))
-		sdp_ring_charge(conn);
+	if (unlikely(sdp_ring_owes(&conn->ring)) && READ_ONCE(conn->owned))
+		sdp_refill_charge(conn);
 	/* Nothing arrives any more, and what is posted comes back at once. */
 	if (unlikely(conn->found.lost))
 		;
-	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(conn) ||
-		 conn->ring.flushed)
-		sdp_ring_post(conn, &conn->rx.idle, false);
-	conn->ring.flushed = false;
-	data |= sdp_ring_turned_full(conn);
+	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(&conn->ring) ||
+		 sdp_ring_flushed(&conn->ring))
+		sdp_refill_post(conn, &conn->rx.idle, false);
+	sdp_ring_flushed(&conn->ring);
+	data |= sdp_refill_turned_full(conn);
 	if (conn->found.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);
 		data = false;	/* told by the end of stream, once */
@@ -278,13 +274,13 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 /* Somebody may wait for more than there is by now: it comes, or cannot. */
 static void sdp_rx_grow(struct sdp_conn *conn)
 {
-	bool asks = conn->ring.asks;
+	bool asks = sdp_ring_asks(&conn->ring);
 
 	if (unlikely(asks))
-		sdp_ring_resize(conn);
-	if (sdp_ring_post(conn, &conn->rx.idle, false) || asks)
+		sdp_refill_resize(conn);
+	if (sdp_refill_post(conn, &conn->rx.idle, false) || asks)
 		sdp_tx_run(conn);
-	if (sdp_ring_turned_full(conn))
+	if (sdp_refill_turned_full(conn))
 		sdp_conn_data_ready(conn);
 }
 
@@ -295,7 +291,8 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	int n;
 
 	lockdep_assert_held(&conn->rx.poll);
-	if (unlikely(sdp_ring_is_low(conn) || conn->ring.asks) && !conn->found.lost)
+	if (unlikely(sdp_ring_is_low(&conn->ring) || sdp_ring_asks(&conn->ring)) &&
+	    !conn->found.lost)
 		sdp_rx_grow(conn);
 	do {
 		n = conn->xp->poll_recv(conn, budget);
@@ -401,7 +398,7 @@ bool sdp_rx_look(struct sdp_conn *conn)
 /* All that has arrived, and of what a peer that never stops sends no more. */
 void sdp_rx_hear(struct sdp_conn *conn)
 {
-	int n = DIV_ROUND_UP(conn->ring.rq_size, SDP_RX_BUDGET);
+	int n = DIV_ROUND_UP(sdp_ring_rq_size(&conn->ring), SDP_RX_BUDGET);
 
 	while (n-- && test_bit(SDP_CONN_OPEN, &conn->flags) &&
 	       !sdp_rx_drain(conn))

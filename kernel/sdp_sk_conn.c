@@ -10,7 +10,7 @@
 #include <net/ipv6.h>
 #include "sdp_check.h"
 #include "sdp_fetch.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_route.h"
 #include "sdp_sk_conn.h"
 #include "sdp_tx.h"
@@ -26,7 +26,7 @@ bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn)
 	u32 there = sdp_sk_conn_readable(sk, conn);
 
 	return there >= sock_rcvlowat(sk, 0, INT_MAX) ||
-	       unlikely(there && (sdp_ring_is_full(conn) ||
+	       unlikely(there && (sdp_refill_is_full(conn) ||
 				  sdp_fetch_is_full(conn)));
 }
 
@@ -173,7 +173,7 @@ void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 			     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]));
 	}
 	sdp_tx_set_limit(conn, least, most);
-	sdp_ring_set_max(conn, rcv);
+	sdp_refill_set_max(conn, rcv);
 	sdp_sk_conn_sync_alive(sk, conn);
 }
 
@@ -182,7 +182,7 @@ void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn)
 	sdp_sk_conn_set_buffers(sk, conn);
 	sdp_sk_conn_sync_stamps(sk, conn);
 	WRITE_ONCE(conn->tx.notsent_lowat, tcp_notsent_lowat(tcp_sk(sk)));
-	sdp_ring_set_wanted(conn, READ_ONCE(sk->sk_rcvlowat));
+	sdp_refill_set_wants(conn, READ_ONCE(sk->sk_rcvlowat));
 }
 
 void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn)
@@ -235,7 +235,7 @@ void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *con
 	sdp_sk_conn_set_limits(sk, conn);
 	WRITE_ONCE(conn->zcopy, ssk->zcopy);
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
-	sdp_ring_owned(conn);
+	sdp_refill_owned(conn);
 	sdp_conn_attach(conn, &sdp_sk_conn_ops, ssk);
 	/* What was told before we listened. */
 	sdp_sk_conn_failed(conn, ssk);

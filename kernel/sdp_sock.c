@@ -20,7 +20,7 @@
 #include "sdp_listen.h"
 #include "sdp_opt.h"
 #include "sdp_recv.h"
-#include "sdp_ring.h"
+#include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_send.h"
 #include "sdp_sk_conn.h"
@@ -329,7 +329,7 @@ static int sdp_set_rcvlowat(struct sock *sk, int val)
 		sdp_sk_conn_set_limits(sk, conn);
 		if (sdp_sk_conn_is_readable(sk, conn))
 			sk->sk_data_ready(sk);
-		else if (sdp_ring_is_low(conn))
+		else if (sdp_ring_is_low(&conn->ring))
 			sdp_conn_queue_work(conn);	/* this may not sleep */
 		sdp_conn_put(conn);
 	}

@@ -23,9 +23,9 @@
  * the device; then it is freed.
  */
 #include "sdp_check.h"
+#include "sdp_chrcvbuf.h"
 #include "sdp_ctl.h"
 #include "sdp_loan.h"
-#include "sdp_chrcvbuf.h"
 #include "sdp_post.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
