@@ -103,7 +103,7 @@ void sdp_ask_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	sdp_loan_comes_back(conn, loan);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
 	sdp_mode_asked(&conn->mode, told->bytes);
-	conn->stats.filled_bytes += told->bytes;
+	sdp_conn_stats_filled(&conn->stats, told->bytes);
 	spin_lock(&conn->rx.lock);
 	conn->rx.bytes += told->bytes;
 	conn->rx.read += told->bytes;

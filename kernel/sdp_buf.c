@@ -182,10 +182,17 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 	return true;
 }
 
+u32 sdp_msg_spare(const struct sdp_conn *conn)
+{
+	u8 n = READ_ONCE(conn->spare.n);
+
+	return n ? n * page_size(conn->spare.pages[0]) : 0;
+}
+
 /* Pages kept for the next messages; with conn->lock held, or by the last user. */
 static struct page *sdp_msg_take_spare(struct sdp_conn *conn)
 {
-	struct page *page = conn->spare.spare[--conn->spare.nspare];
+	struct page *page = conn->spare.pages[--conn->spare.n];
 
 	sdp_mem_add(-(s64)page_size(page));
 	return page;
@@ -195,16 +202,15 @@ static void sdp_msg_keep_spare(struct sdp_conn *conn, struct page *page)
 {
 	get_page(page);
 	sdp_mem_add(page_size(page));
-	conn->spare.spare[conn->spare.nspare++] = page;
+	conn->spare.pages[conn->spare.n++] = page;
 	sdp_msg_fit(conn);
 }
 
 void sdp_msg_fit(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	while (conn->spare.nspare &&
-	       conn->tx.outstanding + conn->spare.nspare *
-	       page_size(conn->spare.spare[0]) > READ_ONCE(conn->tx.limit))
+	while (conn->spare.n &&
+	       conn->tx.outstanding + sdp_msg_spare(conn) > READ_ONCE(conn->tx.limit))
 		put_page(sdp_msg_take_spare(conn));
 }
 
@@ -214,12 +220,12 @@ static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
 {
 	struct page *page = NULL;
 
-	if (!READ_ONCE(conn->spare.nspare) ||
+	if (!READ_ONCE(conn->spare.n) ||
 	    (frag->page && (frag->offset + bytes <= frag->size ||
 			    page_ref_count(frag->page) == 1)))
 		return;
 	spin_lock_bh(&conn->lock);
-	if (conn->spare.nspare)
+	if (conn->spare.n)
 		page = sdp_msg_take_spare(conn);
 	spin_unlock_bh(&conn->lock);
 	if (!page)
@@ -373,7 +379,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 
 	lockdep_assert_held(&conn->lock);
 	/* The only reference is ours: neither the fragment's nor a message's. */
-	if (page && conn->spare.nspare < SDP_TX_SPARE && PageCompound(page) &&
+	if (page && conn->spare.n < SDP_TX_SPARE && PageCompound(page) &&
 	    !page_is_pfmemalloc(page) && page_ref_count(page) == 1 &&
 	    !sdp_mem_is_short())
 		sdp_msg_keep_spare(conn, page);
@@ -383,7 +389,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 void sdp_msg_idle(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	while (conn->spare.nspare)
+	while (conn->spare.n)
 		put_page(sdp_msg_take_spare(conn));
 }
 
@@ -400,7 +406,7 @@ void sdp_buf_purge(struct sdp_conn *conn)
 	}
 	list_for_each_entry_safe(buf, next_buf, &conn->rx.all, all)
 		sdp_buf_free(conn, buf);
-	while (conn->spare.nspare)
+	while (conn->spare.n)
 		put_page(sdp_msg_take_spare(conn));
 }
 

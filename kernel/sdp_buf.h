@@ -286,6 +286,15 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg);
 void sdp_msg_fit(struct sdp_conn *conn);
 
 /**
+ * sdp_msg_spare() - memory of pages that are kept for the next messages
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ * Return: bytes.
+ */
+u32 sdp_msg_spare(const struct sdp_conn *conn);
+
+/**
  * sdp_msg_idle() - nothing is under way: let the spare pages go
  * @conn: the connection, conn->lock held
  *

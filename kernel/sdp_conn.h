@@ -46,11 +46,13 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include "sdp_buf.h"
+#include "sdp_conn_stats.h"
 #include "sdp_cork.h"
 #include "sdp_flow.h"
 #include "sdp_mode.h"
 #include "sdp_net.h"
 #include "sdp_peer_ring.h"
+#include "sdp_reg_order.h"
 #include "sdp_ring.h"
 #include "sdp_rtt.h"
 #include "sdp_state.h"
@@ -165,31 +167,10 @@ struct sdp_zsink {
 	bool gave_up;		/* the reader has a piece that is not read */
 };
 
-/* A defect of some devices, see sdp_dev.h; under conn->lock. */
-struct sdp_reg_order {
-	bool reg_alone;		/* nothing may be under way when memory is registered */
-	bool reg_waits;		/* a registration waits for that */
-	bool reg_owed;		/* it is of what is sent: it goes before reads */
-};
-
 /* Pages for messages, not cleared, by sdp_buf.c; under conn->lock. */
 struct sdp_spare {
-	u8 nspare;
-	struct page *spare[SDP_TX_SPARE];
-};
-
-/* What tools are shown; under conn->lock. */
-struct sdp_conn_stats {
-	u64 bytes;		/* user bytes posted */
-	u64 lent_bytes;		/* of these, not copied */
-	u64 written_bytes;	/* of these, written to the peer's reader */
-	u64 fetched_bytes;	/* read by RDMA to be copied */
-	u64 taken_bytes;	/* read by RDMA to where they are wanted */
-	u64 filled_bytes;	/* written there by the peer */
-	u64 msgs;		/* messages posted */
-	u64 data_msgs;		/* of these, with payload or an advert */
-	u64 rx_msgs;		/* messages arrived; under rx.poll */
-	u64 rx_data_msgs;	/* of these, with payload or an advert */
+	u8 n;
+	struct page *pages[SDP_TX_SPARE];
 };
 
 /* What one poll found, by sdp_rx.c; under rx.poll. */
@@ -201,7 +182,6 @@ struct sdp_found {
 	bool reset;		/* AbortConn came */
 	bool lost;		/* a completion failed */
 	bool told;		/* the socket knows of one of these three */
-	bool over;		/* the error was told; under conn->lock too */
 	int fail;		/* protocol error, negative errno */
 };
 
@@ -320,6 +300,9 @@ struct sdp_conn {
 	struct {
 		struct mutex poll;	/* the right to poll for receives */
 		struct list_head idle;	/* to be posted again; under poll */
+		bool over;		/* the end was told: no byte comes behind it;
+					 * under poll and conn->lock
+					 */
 		unsigned long data_at;	/* jiffies of the last data message; under poll */
 		/* Jiffies of the last message; keepalive writes it as well, under
 		 * conn->lock, where an older one is as good.

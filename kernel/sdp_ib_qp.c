@@ -158,7 +158,7 @@ static void sdp_ib_has_queues(struct sdp_ib *ib)
 
 	spin_lock_bh(&conn->lock);
 	conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
-	conn->reg.reg_alone = ib->dev->reg_alone;
+	conn->reg.alone = ib->dev->reg_alone;
 	conn->queues = true;
 	spin_unlock_bh(&conn->lock);
 }

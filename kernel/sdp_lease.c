@@ -247,7 +247,7 @@ static struct sdp_loan *sdp_lease_take(struct sdp_conn *conn)
 	    (!loan->rest || conn->dead)) {
 		list_del(&loan->node);
 		WRITE_ONCE(conn->zsrc_async.lent, conn->zsrc_async.lent - loan->span.bytes);
-		conn->stats.lent_bytes += loan->moved;
+		sdp_conn_stats_zcopied(&conn->stats, loan->moved);
 		sdp_count(conn->sn, SDP_CNT_LENT, loan->moved);
 		conn->zsrc_async.telling = true;
 	} else {

@@ -181,7 +181,7 @@ size_t sdp_offer_reap(struct sdp_conn *conn)
 	if (bytes) {
 		sdp_count(conn->sn, SDP_CNT_LENT, bytes);
 		spin_lock_bh(&conn->lock);
-		conn->stats.lent_bytes += bytes;
+		sdp_conn_stats_zcopied(&conn->stats, bytes);
 		spin_unlock_bh(&conn->lock);
 	}
 	return bytes;
@@ -251,7 +251,7 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	} else if (conn->zsrc_async.lapsed && !conn->mode.src.held.n) {
 		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
 	}
-	conn->stats.bytes += told->bytes;
+	sdp_conn_stats_taken(&conn->stats, told->bytes);
 	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, told->bytes);
 	sdp_timers_moved(&conn->timers, jiffies);
 	conn->zsrc.lent_at = jiffies;

@@ -23,6 +23,8 @@
 
 void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 {
+	struct sdp_conn_stats stats;
+
 	memset(info, 0, sizeof(*info));
 	info->sdpi_transport = conn->xp->id;
 	info->sdpi_reason = conn->reason;
@@ -31,6 +33,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	if (conn->rcv_size)	/* it may have only just arrived */
 		info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
 	spin_lock_bh(&conn->lock);
+	stats = sdp_conn_stats_get(&conn->stats);
 	info->sdpi_state = conn->state;
 	info->sdpi_mode_send = conn->mode.src.mode;
 	info->sdpi_mode_recv = conn->mode.snk.mode;
@@ -38,20 +41,17 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_posted = conn->flow.posted;
 	info->sdpi_peer_bufs = conn->flow.peer_bufs;
 	info->sdpi_outq = conn->tx.outstanding + conn->zsrc_async.lent;
-	info->sdpi_bytes_lent = conn->stats.lent_bytes;
-	info->sdpi_bytes_fetched = conn->stats.fetched_bytes;
-	info->sdpi_bytes_taken = conn->stats.taken_bytes;
-	info->sdpi_bytes_written = conn->stats.written_bytes;
-	info->sdpi_bytes_filled = conn->stats.filled_bytes;
+	info->sdpi_bytes_lent = stats.zcopied;
+	info->sdpi_bytes_fetched = stats.bounced;
+	info->sdpi_bytes_taken = stats.read;
+	info->sdpi_bytes_written = stats.written;
+	info->sdpi_bytes_filled = stats.filled;
 	info->sdpi_adverts_out = conn->mode.src.out.n;
 	info->sdpi_adverts_held = conn->mode.snk.held.n;
-	info->sdpi_bytes_sent = conn->stats.bytes;
-	info->sdpi_msgs_sent = conn->stats.msgs;
+	info->sdpi_bytes_sent = stats.sent;
+	info->sdpi_msgs_sent = stats.tx_msgs;
 	info->sdpi_mem = sizeof(*conn) + conn->xp->priv_size +
-			 conn->tx.outstanding;
-	if (conn->spare.nspare)
-		info->sdpi_mem += conn->spare.nspare *
-				  page_size(conn->spare.spare[0]);
+			 conn->tx.outstanding + sdp_msg_spare(conn);
 	spin_unlock_bh(&conn->lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;
@@ -59,7 +59,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 			  sdp_ring_bufs(&conn->ring) * sizeof(struct sdp_buf);
 	spin_unlock_bh(&conn->rx.lock);
 	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);
-	info->sdpi_msgs_received = READ_ONCE(conn->stats.rx_msgs);
+	info->sdpi_msgs_received = stats.rx_msgs;
 	conn->xp->info(conn, info->sdpi_device, sizeof(info->sdpi_device),
 		       &info->sdpi_port_num, &info->sdpi_qp_num,
 		       &info->sdpi_peer_qp_num);

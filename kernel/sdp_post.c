@@ -71,12 +71,9 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 	msg->signalled = signalled || conn->tx.unsignalled >= SDP_POST_BURST ||
 			 conn->tx.unsignalled_bytes >= SDP_POST_BURST_BYTES;
 	conn->tx.inflight_bytes += msg->charged;
-	conn->stats.bytes += msg->payload;
-	conn->stats.msgs++;
-	if (msg->payload || msg->loan) {
-		conn->stats.data_msgs++;
+	sdp_conn_stats_posted(&conn->stats, msg->payload, msg->payload || msg->loan);
+	if (msg->payload || msg->loan)
 		conn->tx.sent_at = jiffies;
-	}
 	sdp_count(conn->sn, SDP_CNT_MSGS_SENT, 1);
 	if (msg->payload)
 		sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->payload);
@@ -127,9 +124,8 @@ bool sdp_post_nothing(struct sdp_conn *conn)
 
 bool sdp_post_may_register(struct sdp_conn *conn)
 {
-	if (likely(!conn->reg.reg_alone) || !conn->tx.inflight)
+	if (likely(sdp_reg_order_may(&conn->reg, conn->tx.inflight)))
 		return true;
-	conn->reg.reg_waits = true;
 	if (conn->tx.unsignalled && !sdp_timers_asks(&conn->timers))
 		sdp_post_nothing(conn);
 	return false;

@@ -175,11 +175,11 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		return;
 	}
 	sdp_refill_arrived(conn, buf);
-	if (conn->found.fail || conn->found.reset || conn->found.over)
+	if (conn->found.fail || conn->found.reset || conn->rx.over)
 		return;		/* nothing after an error counts */
 	if (sdp_conn_state(conn) == SDP_SYN_RECV)
 		conn->xp->established(conn);	/* faster than the RTU */
-	conn->stats.rx_msgs++;
+	sdp_conn_stats_arrived(&conn->stats);
 	sdp_count(conn->sn, SDP_CNT_MSGS_RECEIVED, 1);
 	verdict = sdp_wire_get(&msg, sdp_buf_addr(buf), bytes);
 	if (verdict != SDP_WIRE_OK) {
@@ -204,7 +204,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 	if (sdp_wire_payload(&msg) ||
 	    unlikely(heard & (SDP_HEARD_ADVERT | SDP_HEARD_FILLED))) {
 		WRITE_ONCE(conn->rx.data_at, jiffies);
-		conn->stats.rx_data_msgs++;
+		sdp_conn_stats_arrived_data(&conn->stats);
 	}
 	if (heard & SDP_HEARD_DELIVER && sdp_wire_payload(&msg))
 		sdp_rx_deliver(conn, buf, &msg, heard & SDP_HEARD_OOB_PRES);
@@ -408,12 +408,12 @@ void sdp_rx_hear(struct sdp_conn *conn)
 void sdp_rx_close(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->rx.poll);
-	if (conn->found.over)
+	if (conn->rx.over)
 		return;
 	sdp_rx_hear(conn);
 	/* Under both: RDMA Reads complete under the second alone. */
 	spin_lock_bh(&conn->lock);
-	WRITE_ONCE(conn->found.over, true);
+	WRITE_ONCE(conn->rx.over, true);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -426,7 +426,7 @@ void sdp_rx_flush(struct sdp_conn *conn)
 
 void sdp_rx_end(struct sdp_conn *conn)
 {
-	if (READ_ONCE(conn->found.over))
+	if (READ_ONCE(conn->rx.over))
 		return;
 	sdp_rx_lock(conn);
 	sdp_rx_close(conn);

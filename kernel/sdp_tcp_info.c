@@ -46,13 +46,15 @@ u8 sdp_tcp_info_state(struct sdp_sk *ssk)
 	return state;
 }
 
-/* What one snapshot of the send side says. */
+/* What one snapshot says. */
 static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 {
 	unsigned long now = jiffies, acked;
+	struct sdp_conn_stats stats;
 	s32 notsent;
 
 	spin_lock_bh(&conn->lock);
+	stats = sdp_conn_stats_get(&conn->stats);
 	notsent = conn->tx.outstanding - conn->tx.inflight_bytes;
 	acked = sdp_timers_progress(&conn->timers);
 	if (time_after(READ_ONCE(conn->rx.heard), acked))
@@ -66,14 +68,16 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_snd_cwnd = sdp_flow_credits(&conn->flow);
 	info->tcpi_snd_wnd = info->tcpi_snd_cwnd * conn->snd_max;
 	info->tcpi_notsent_bytes = max(notsent, 0);
-	info->tcpi_bytes_sent = conn->stats.bytes;
+	info->tcpi_bytes_sent = stats.sent;
 	/* With what is under way go its headers; there is no byte less than that. */
-	info->tcpi_bytes_acked = conn->stats.bytes - min_t(u64, conn->stats.bytes,
-							   conn->tx.inflight_bytes);
-	info->tcpi_segs_out = conn->stats.msgs;
-	info->tcpi_data_segs_out = conn->stats.data_msgs;
-	info->tcpi_delivered = conn->stats.msgs - min_t(u64, conn->stats.msgs,
-							conn->tx.inflight);
+	info->tcpi_bytes_acked = stats.sent - min_t(u64, stats.sent,
+						    conn->tx.inflight_bytes);
+	info->tcpi_segs_out = stats.tx_msgs;
+	info->tcpi_data_segs_out = stats.tx_data_msgs;
+	info->tcpi_delivered = stats.tx_msgs - min_t(u64, stats.tx_msgs,
+						     conn->tx.inflight);
+	info->tcpi_segs_in = stats.rx_msgs;
+	info->tcpi_data_segs_in = stats.rx_data_msgs;
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -82,8 +86,6 @@ static void sdp_tcp_info_received(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_last_data_recv = jiffies_to_msecs(jiffies -
 						     READ_ONCE(conn->rx.data_at));
 	info->tcpi_bytes_received = READ_ONCE(conn->rx.bytes);
-	info->tcpi_segs_in = READ_ONCE(conn->stats.rx_msgs);
-	info->tcpi_data_segs_in = READ_ONCE(conn->stats.rx_data_msgs);
 }
 
 void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,

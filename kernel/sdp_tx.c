@@ -52,8 +52,7 @@ static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->charged += charge;
 	conn->tx.outstanding += charge;
 	sdp_mem_add(charge);
-	if (conn->spare.nspare)
-		sdp_msg_fit(conn);
+	sdp_msg_fit(conn);
 	return true;
 }
 
@@ -286,8 +285,7 @@ static bool sdp_tx_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	loan->msg = NULL;
 	conn->zsrc.filling = msg->more;
 	conn->tx.ctl |= SDP_CTL_WR_COMPL;
-	conn->stats.bytes += msg->bytes;
-	conn->stats.written_bytes += msg->bytes;
+	sdp_conn_stats_written(&conn->stats, msg->bytes);
 	conn->zsrc.lent_at = jiffies;
 	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->bytes);
 	sdp_count(conn->sn, SDP_CNT_WRITTEN, msg->bytes);
@@ -417,7 +415,7 @@ static bool sdp_tx_push_read(struct sdp_conn *conn)
 /* One message, the most urgent first; false when nothing more may go. */
 static bool sdp_tx_push_one(struct sdp_conn *conn)
 {
-	bool owed = conn->reg.reg_owed;
+	bool owed = sdp_reg_order_owed(&conn->reg);
 
 	if (conn->tx.abort_posted || conn->tx.broken)
 		return false;
@@ -435,21 +433,21 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	    sdp_tx_push_read(conn))
 		return true;
 	/* Or there would always be something under way. */
-	if (unlikely(conn->reg.reg_waits))
+	if (unlikely(sdp_reg_order_waits(&conn->reg)))
 		return false;
-	conn->reg.reg_owed = false;
+	sdp_reg_order_take_owed(&conn->reg);
 	if (unlikely(conn->zsrc_async.lapsed)) {
 		;	/* of the stream something else is next */
 	} else if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
-		conn->reg.reg_owed = conn->reg.reg_waits;
+		sdp_reg_order_owe(&conn->reg);
 	} else if (conn->tx.fin_queued && !conn->tx.fin_posted &&
 		   sdp_src_may_copy(&conn->mode.src)) {
 		if (sdp_ctl_push_fin(conn))
 			return true;
 	}
-	if (unlikely(conn->reg.reg_waits))
+	if (unlikely(sdp_reg_order_waits(&conn->reg)))
 		return false;
 	/* It is not a registration that keeps what is sent. */
 	if (unlikely(owed && !list_empty(&conn->zsink.reads)) &&
@@ -477,7 +475,7 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 	if (!conn->tx.inflight)
 		return false;
 	return conn->tx.want_space || sdp_cork_is_held(&conn->cork) ||
-	       sdp_timers_asks(&conn->timers) || conn->reg.reg_waits ||
+	       sdp_timers_asks(&conn->timers) || sdp_reg_order_waits(&conn->reg) ||
 	       conn->tx.fin_posted || conn->tx.watched_ops ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
@@ -505,13 +503,13 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
 			conn->xp->poll_send(conn);
 		conn->tx.fired = false;
-		conn->reg.reg_waits = false;
+		sdp_reg_order_begin(&conn->reg);
 		if (sdp_tx_may_post(conn))
 			while (conn->tx.inflight < conn->tx.sq_size &&
 			       sdp_tx_push_one(conn))
 				;
 		/* Held back for what has arrived by now, perhaps. */
-		if ((sdp_cork_is_held(&conn->cork) || conn->reg.reg_waits) && !reap) {
+		if ((sdp_cork_is_held(&conn->cork) || sdp_reg_order_waits(&conn->reg)) && !reap) {
 			reap = true;
 			continue;
 		}

@@ -39,13 +39,12 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 		conn->rx.read += msg->bytes;
 	}
 	spin_unlock(&conn->rx.lock);
+	sdp_conn_stats_read(&conn->stats, msg->bytes, buf);
 	if (buf) {
 		conn->tx.done |= SDP_TX_DONE_READ;
-		conn->stats.fetched_bytes += msg->bytes;
 		sdp_count(conn->sn, SDP_CNT_FETCHED, msg->bytes);
 	} else {
 		msg->loan->moved = msg->bytes;
-		conn->stats.taken_bytes += msg->bytes;
 		sdp_count(conn->sn, SDP_CNT_TAKEN, msg->bytes);
 	}
 }
@@ -75,7 +74,7 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (unlikely(sdp_post_is_watched(msg))) {
 		conn->tx.watched_ops--;
 		/* Behind the error that was told no byte comes. */
-		if (msg->op == SDP_OP_READ && !(msg->buf && conn->found.over))
+		if (msg->op == SDP_OP_READ && !(msg->buf && conn->rx.over))
 			sdp_tx_wc_read(conn, msg);
 		if (msg->loan)
 			conn->tx.done |= SDP_TX_DONE_LOAN;
