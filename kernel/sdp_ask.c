@@ -9,7 +9,7 @@
  *
  * That is worth it for who waits for what is long.  So it is not done where the
  * peer has never offered anything (a source is led to pipelined mode by its first
- * offers), and less and less where the last ones were of no use: sdp_mode.c.
+ * offers), and less and less where the last ones were of no use: sdp_zpolicy.c.
  * One is out at a time: with two, and the first not filled to its end, there
  * would be a hole.
  *
@@ -30,7 +30,8 @@ bool sdp_ask_begin(struct sdp_conn *conn)
 		return false;
 	spin_lock_bh(&conn->lock);
 	mine = !conn->dead && !conn->err && !conn->zsink.taking &&
-	       sdp_mode_may_ask(&conn->mode, sdp_conn_unread(conn));
+	       sdp_mode_may_ask(&conn->mode, sdp_conn_unread(conn)) &&
+	       sdp_zpolicy_may_ask(&conn->zpolicy);
 	if (mine)
 		conn->zsink.taking = true;
 	spin_unlock_bh(&conn->lock);
@@ -102,7 +103,8 @@ void sdp_ask_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	loan->moved = told->bytes;
 	sdp_loan_comes_back(conn, loan);
 	conn->tx.done |= SDP_TX_DONE_LOAN;
-	sdp_mode_asked(&conn->mode, told->bytes);
+	sdp_zpolicy_asked(&conn->zpolicy,
+			  !sdp_mode_crossed(&conn->mode) && told->bytes);
 	sdp_conn_stats_filled(&conn->stats, told->bytes);
 	spin_lock(&conn->rx.lock);
 	conn->rx.bytes += told->bytes;

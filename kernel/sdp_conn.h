@@ -58,6 +58,7 @@
 #include "sdp_state.h"
 #include "sdp_timers.h"
 #include "sdp_xport.h"
+#include "sdp_zpolicy.h"
 
 struct sdp_addr {
 	struct in6_addr ip;	/* IPv4 as v4-mapped */
@@ -122,14 +123,6 @@ enum sdp_tx_done {
 	SDP_TX_DONE_LOAN	= 0x40,
 };
 
-/* The last send of those that are measured; see sdp_mode_prefers(). */
-struct sdp_meter {
-	u64 began;		/* ns */
-	u32 len;		/* bytes; 0: it is not over, or there was none */
-	u32 own;		/* ns of the caller's */
-	u8 way;			/* enum sdp_mode_way */
-};
-
 /* What both devices can: set before it is established, read without locks after. */
 struct sdp_caps {
 	bool may_read;		/* what the peer advertises may be read */
@@ -145,8 +138,6 @@ struct sdp_zsrc {
 	bool lending;		/* a caller advertises: others do not send */
 	bool withdrawn;		/* what it advertises goes by copy */
 	bool filling;		/* it has more to write right away */
-	struct sdp_mode_costs costs;
-	struct sdp_meter meter;
 };
 
 /* What stays advertised after a call, by sdp_lease.c; under conn->lock. */
@@ -252,6 +243,7 @@ struct sdp_conn {
 	struct sdp_timers timers;
 	struct sdp_peer_ring peer_ring;
 	struct sdp_cork cork;
+	struct sdp_zpolicy zpolicy;
 	struct sdp_zsrc zsrc;
 	struct sdp_zsrc_async zsrc_async;
 	struct sdp_zsink zsink;

@@ -89,7 +89,7 @@ bool sdp_lease_begin(struct sdp_conn *conn, size_t len)
 	if (!least || len < least || !sdp_offer_can(conn))
 		return false;
 	spin_lock_bh(&conn->lock);
-	may = sdp_mode_may_lend(&conn->mode);
+	may = sdp_zpolicy_may_offer(&conn->zpolicy, conn->mode.src.held.n);
 	spin_unlock_bh(&conn->lock);
 	if (!may)
 		sdp_loan_copied(conn, SDP_CNT_COPIED_HABIT, len);

@@ -77,7 +77,7 @@ static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg
 		return err;
 	/* Of one that crossed its end nothing counts; it has nothing inline. */
 	if (err) {
-		mode->ask_crossed = mode->snk.out.n;
+		mode->sink_crossed = mode->snk.out.n;
 		return 0;
 	}
 	if (!mode->snk.held.n)
@@ -211,132 +211,15 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	return verdict;
 }
 
-enum { SDP_MODE_MISSES = 6 };	/* that count: 63 occasions go by */
-
-static bool again(struct sdp_mode_habit *habit)
-{
-	if (!habit->skip)
-		return true;
-	habit->skip--;
-	return false;
-}
-
-static void learn(struct sdp_mode_habit *habit, bool used)
-{
-	if (used)
-		habit->missed = 0;
-	else if (habit->missed < SDP_MODE_MISSES)
-		habit->missed++;
-	habit->skip = (1 << habit->missed) - 1;
-}
-
-bool sdp_mode_may_lend(struct sdp_mode *mode)
-{
-	return mode->src.held.n || again(&mode->lend);
-}
-
-void sdp_mode_lent(struct sdp_mode *mode, bool used)
-{
-	learn(&mode->lend, used);
-}
-
-/* NULL: longer than any that is measured. */
-static struct sdp_mode_cost *cost_of(struct sdp_mode_costs *costs, u32 len)
-{
-	unsigned int n = 0;
-
-	for (len = (len - 1) >> 13; len; len >>= 1)
-		n++;
-	return n < SDP_MODE_LENGTHS ? &costs->at[n] : NULL;
-}
-
-static bool is_known(const struct sdp_mode_cost *cost, enum sdp_mode_way way)
-{
-	return cost->known[way] >= SDP_MODE_KNOWN;
-}
-
-/* By what the program sees; or, if it sees no difference, by its own time. */
-static enum sdp_mode_way cheaper(const struct sdp_mode_cost *cost)
-{
-	u32 lend = cost->cycle[SDP_WAY_LEND], copy = cost->cycle[SDP_WAY_COPY];
-
-	if (lend < copy - copy / 16)
-		return SDP_WAY_LEND;
-	if (copy < lend - lend / 16)
-		return SDP_WAY_COPY;
-	return cost->own[SDP_WAY_LEND] <= cost->own[SDP_WAY_COPY] ?
-	       SDP_WAY_LEND : SDP_WAY_COPY;
-}
-
-enum sdp_mode_way sdp_mode_prefers(struct sdp_mode_costs *costs, u32 len)
-{
-	const struct sdp_mode_cost *longest = &costs->at[SDP_MODE_LENGTHS - 1];
-	struct sdp_mode_cost *cost = cost_of(costs, len);
-	enum sdp_mode_way way;
-
-	if (!cost)
-		return is_known(longest, SDP_WAY_COPY) ? cheaper(longest) :
-							 SDP_WAY_LEND;
-	if (!is_known(cost, SDP_WAY_LEND))
-		return SDP_WAY_LEND;
-	if (!is_known(cost, SDP_WAY_COPY))
-		return SDP_WAY_COPY;
-	way = cheaper(cost);
-	if (++cost->turn <= SDP_MODE_TRY)
-		return way;
-	if (cost->turn == SDP_MODE_TRY + SDP_MODE_TRIES)
-		cost->turn = 0;
-	return way == SDP_WAY_LEND ? SDP_WAY_COPY : SDP_WAY_LEND;
-}
-
-static void average(u32 *avg, u32 each, u8 known)
-{
-	if (known < SDP_MODE_KNOWN) {
-		/* The first ones pay for what others find done. */
-		if (!known || each < *avg)
-			*avg = each;
-		return;
-	}
-	/* Something else ran meanwhile, or the program did. */
-	if (each / 2 > *avg)
-		each = 2 * *avg;
-	*avg = *avg - *avg / 8 + each / 8;
-}
-
-void sdp_mode_cost(struct sdp_mode_costs *costs, u32 len, enum sdp_mode_way way,
-		   u32 cycle, u32 own)
-{
-	struct sdp_mode_cost *cost = cost_of(costs, len);
-	u32 kib = len < 1024 ? 1 : len >> 10;
-
-	if (!cost)
-		return;
-	if (cost->last != way) {
-		cost->last = way;
-		return;
-	}
-	average(&cost->cycle[way], cycle / kib, cost->known[way]);
-	average(&cost->own[way], own / kib, cost->known[way]);
-	if (cost->known[way] < SDP_MODE_KNOWN)
-		cost->known[way]++;
-}
-
 bool sdp_mode_can_ask(const struct sdp_mode *mode, bool unread)
 {
 	return !mode->peer_fin && !mode->shut_rd && sdp_mode_has_advert(mode) &&
 	       sdp_snk_may_offer(&mode->snk, unread);
 }
 
-bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread)
+bool sdp_mode_may_ask(const struct sdp_mode *mode, bool unread)
 {
-	return mode->src.max > 1 && !mode->snk.out.n &&
-	       sdp_mode_can_ask(mode, unread) && again(&mode->ask);
-}
-
-void sdp_mode_asked(struct sdp_mode *mode, bool used)
-{
-	learn(&mode->ask, used && !mode->ask_crossed);
-	mode->ask_crossed = false;
+	return mode->src.max > 1 && !mode->snk.out.n && sdp_mode_can_ask(mode, unread);
 }
 
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode)

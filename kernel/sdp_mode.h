@@ -19,40 +19,6 @@
 #include "sdp_advert.h"
 #include "sdp_wire.h"
 
-/* What was of no use is done less: 1, 3, 7, at most 63 occasions go by. */
-struct sdp_mode_habit {
-	u8 missed;		/* times in a row */
-	u8 skip;		/* occasions that go by yet */
-};
-
-/* Ways for what is sent. */
-enum sdp_mode_way {
-	SDP_WAY_COPY,
-	SDP_WAY_LEND,
-	SDP_WAYS,
-};
-
-/* What they have cost, for sends of about one length. */
-struct sdp_mode_cost {
-	u32 cycle[SDP_WAYS];	/* ns a KiB until the next send, average */
-	u32 own[SDP_WAYS];	/* and of those the caller's, without his sleep */
-	u8 known[SDP_WAYS];	/* sends in it, up to SDP_MODE_KNOWN */
-	u8 last;		/* way of the last one */
-	u8 turn;		/* sends since the dearer way was tried */
-};
-
-enum {
-	SDP_MODE_LENGTHS = 8,	/* up to 8 KiB, 16 KiB, ... 1 MiB */
-	SDP_MODE_KNOWN	= 4,	/* sends from which on an average is believed */
-	SDP_MODE_TRY	= 128,	/* sends until the dearer way is tried again, */
-	SDP_MODE_TRIES	= 3,	/* with so many, of which the first is not counted */
-};
-
-/* What a connection has learnt of that; begins with zeros. */
-struct sdp_mode_costs {
-	struct sdp_mode_cost at[SDP_MODE_LENGTHS];
-};
-
 struct sdp_mode {
 	/* What the last message told, of: */
 	struct sdp_advert_told told; /* our SrcAvails, with SDP_HEARD_TOLD, */
@@ -63,9 +29,7 @@ struct sdp_mode {
 	bool shut_rd;		/* our reader has gone: payload is an error (4.1) */
 	bool req_pipe;		/* the peer asked for pipelined mode */
 	bool asked_rcvbuf;	/* a ChRcvBuf of ours is unanswered */
-	struct sdp_mode_habit lend; /* is it worth it to offer what is sent? */
-	struct sdp_mode_habit ask; /* and where to receive? */
-	bool ask_crossed;	/* SrcAvails have crossed the last SinkAvail */
+	bool sink_crossed;	/* SrcAvails have crossed the last SinkAvail */
 };
 
 /* What to do with a message, as bits: several may be set. */
@@ -117,17 +81,31 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg);
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
 
 /**
- * sdp_mode_may_ask() - a reader waits with a large buffer: shall it be offered?
+ * sdp_mode_may_ask() - a reader waits with a large buffer: may it be advertised?
  * @mode: the connection's
- * @unread: whether bytes of the stream wait for him
+ * @unread: whether bytes of the stream wait for the reader
  *
- * A SinkAvail that the peer's data or SrcAvail crosses was for nothing.  Peers that
- * take one advert at a time may not know the message (section 7).
+ * Peers that take one advert at a time may not know the message (section 7).
  *
  * Context: the caller's lock; pure.
- * Return: true if a SinkAvail may be posted and is worth it.
+ * Return: true if a SinkAvail may be made.
  */
-bool sdp_mode_may_ask(struct sdp_mode *mode, bool unread);
+bool sdp_mode_may_ask(const struct sdp_mode *mode, bool unread);
+
+/**
+ * sdp_mode_crossed() - have SrcAvails crossed the last SinkAvail?
+ * @mode: the connection's; what it says of the next one begins anew
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if so: it was for nothing.
+ */
+static inline bool sdp_mode_crossed(struct sdp_mode *mode)
+{
+	bool crossed = mode->sink_crossed;
+
+	mode->sink_crossed = false;
+	return crossed;
+}
 
 /**
  * sdp_mode_can_ask() - may a SinkAvail be posted now?
@@ -155,70 +133,6 @@ static inline bool sdp_mode_has_advert(const struct sdp_mode *mode)
 {
 	return mode->src.out.n + mode->snk.out.n < mode->src.max;
 }
-
-/**
- * sdp_mode_may_lend() - a long send begins: shall it be offered?
- * @mode: the connection's
- *
- * Where the peer refuses it takes a round trip for nothing.  Not for what a
- * SinkAvail waits for.
- *
- * Context: the caller's lock; pure.
- * Return: true if it is worth it.
- */
-bool sdp_mode_may_lend(struct sdp_mode *mode);
-
-/**
- * sdp_mode_lent() - what has become of what was offered
- * @mode: the connection's
- * @used: it was all read, or written; or else the peer has refused
- *
- * Context: the caller's lock; pure.
- */
-void sdp_mode_lent(struct sdp_mode *mode, bool used);
-
-/**
- * sdp_mode_prefers() - which way was cheaper for sends so long?
- * @costs: the connection's
- * @len: bytes, from 1
- *
- * At first each is tried a few times, and then the dearer one now and then: what
- * they cost changes, with the peer and with the machine.  Nobody copies 16 MiB to
- * find out: what is longer than 1 MiB goes as what is not much shorter has
- * proved best, and is lent if that is not known.
- *
- * The measure is what the program sees: the time from one send to the next, with
- * all that happens meanwhile on both sides.  When that is the same, because the
- * link or the peer is what it waits for, the way is cheaper that leaves more of
- * the processor to others.
- *
- * Context: the caller's lock; pure.
- * Return: the way for this one.
- */
-enum sdp_mode_way sdp_mode_prefers(struct sdp_mode_costs *costs, u32 len);
-
-/**
- * sdp_mode_cost() - what a send has cost
- * @costs: the connection's
- * @len: its bytes, from 1
- * @way: that it went; the first after another way is not counted, as it pays for
- *	what that has left under way
- * @cycle: ns from its begin to that of the next
- * @own: and of those how many were the caller's own
- *
- * Context: the caller's lock; pure.
- */
-void sdp_mode_cost(struct sdp_mode_costs *costs, u32 len, enum sdp_mode_way way,
-		   u32 cycle, u32 own);
-
-/**
- * sdp_mode_asked() - what has become of a SinkAvail
- * @mode: the connection's
- * @used: the peer has written into it
- *
- * Context: the caller's lock; pure.
- */
-void sdp_mode_asked(struct sdp_mode *mode, bool used);
 
 /* How the next slice of a send goes. */
 struct sdp_mode_slice {

@@ -54,29 +54,18 @@ bool sdp_offer_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 
 bool sdp_offer_prefers(struct sdp_conn *conn, size_t len, u64 now)
 {
-	struct sdp_meter *last = &conn->zsrc.meter;
-	enum sdp_mode_way way;
+	enum sdp_zpolicy_way way;
 
 	spin_lock_bh(&conn->lock);
-	if (last->len)
-		sdp_mode_cost(&conn->zsrc.costs, last->len, last->way,
-			      min_t(u64, now - last->began, U32_MAX),
-			      last->own);
-	last->began = now;
-	last->len = 0;
-	way = sdp_mode_prefers(&conn->zsrc.costs, min_t(size_t, len, U32_MAX));
+	way = sdp_zpolicy_begin(&conn->zpolicy, len, now);
 	spin_unlock_bh(&conn->lock);
-	return way == SDP_WAY_LEND;
+	return way == SDP_WAY_ZCOPY;
 }
 
 void sdp_offer_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
 {
-	struct sdp_meter *last = &conn->zsrc.meter;
-
 	spin_lock_bh(&conn->lock);
-	last->len = min_t(size_t, len, U32_MAX);
-	last->own = min_t(u64, ns, U32_MAX);
-	last->way = lent ? SDP_WAY_LEND : SDP_WAY_COPY;
+	sdp_zpolicy_end(&conn->zpolicy, len, lent ? SDP_WAY_ZCOPY : SDP_WAY_COPY, ns);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -87,7 +76,7 @@ enum sdp_counter sdp_offer_begin(struct sdp_conn *conn)
 	spin_lock_bh(&conn->lock);
 	if (conn->dead || conn->zsrc.lending || conn->zsrc_async.lent)
 		why = SDP_CNT_COPIED_BUSY;
-	else if (!sdp_mode_may_lend(&conn->mode))
+	else if (!sdp_zpolicy_may_offer(&conn->zpolicy, conn->mode.src.held.n))
 		why = SDP_CNT_COPIED_HABIT;
 	if (!why) {
 		WRITE_ONCE(conn->zsrc.lending, true);
@@ -207,7 +196,7 @@ void sdp_offer_end(struct sdp_conn *conn)
 	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->zsrc.lending, false);
 	if (!conn->zsrc.withdrawn)
-		sdp_mode_lent(&conn->mode, true);
+		sdp_zpolicy_offered(&conn->zpolicy, true);
 	sdp_fill_end(conn);
 	spin_unlock_bh(&conn->lock);
 	/* Who waits for room may be told, or his DisConn go. */
@@ -239,10 +228,10 @@ void sdp_offer_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 		if (loan->moved < loan->span.bytes)
 			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_REFUSED);
 		else
-			sdp_mode_lent(&conn->mode, true);
+			sdp_zpolicy_offered(&conn->zpolicy, true);
 	}
 	if (told->news & SDP_ADVERT_WITHDRAWN && !conn->mode.src.held.n)
-		sdp_mode_lent(&conn->mode, false);
+		sdp_zpolicy_offered(&conn->zpolicy, false);
 	if (told->news & SDP_ADVERT_WITHDRAWN && conn->zsrc.lending &&
 	    !conn->zsrc.withdrawn) {
 		sdp_tx_withdraw(conn);

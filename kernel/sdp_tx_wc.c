@@ -58,7 +58,7 @@ static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->loan->moved = msg->bytes;
 	conn->zsrc.lent_at = jiffies;
 	if (msg->loan->lease)
-		sdp_mode_lent(&conn->mode, true);
+		sdp_zpolicy_offered(&conn->zpolicy, true);
 	list_add_tail(&msg->node, &conn->tx.back);
 }
 

@@ -22,6 +22,7 @@ owners() {
 	reg		reg_order ib_qp
 	spare		buf
 	found		rx
+	zpolicy		zpolicy
 	EOF
 }
 

@@ -480,210 +480,23 @@ static void sdp_mode_may_ask__where(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sdp_mode_may_ask(&mode, false));
 }
 
-/* A send of @len goes as preferred, and takes so much a KiB either way. */
-static enum sdp_mode_way spend(struct sdp_mode_costs *costs, u32 len, u32 copy,
-			       u32 lend)
+/* A SinkAvail that a SrcAvail has crossed was for nothing; that is told once. */
+static void sdp_mode_crossed__once(struct kunit *test)
 {
-	enum sdp_mode_way way = sdp_mode_prefers(costs, len);
-	u32 ns = (way == SDP_WAY_LEND ? lend : copy) * (len >> 10);
-
-	sdp_mode_cost(costs, len, way, ns, ns / 2);
-	return way;
-}
-
-/* How many of so many are lent. */
-static int spend_many(struct sdp_mode_costs *costs, int sends, u32 len, u32 copy,
-		      u32 lend)
-{
-	int n = 0;
-
-	while (sends--)
-		n += spend(costs, len, copy, lend) == SDP_WAY_LEND;
-	return n;
-}
-
-/* Until something is known of a way; and of both. */
-enum {
-	FIRST	= SDP_MODE_KNOWN + 1,
-	BOTH	= 2 * FIRST,
-	TURN	= SDP_MODE_TRY + SDP_MODE_TRIES,
-};
-
-static void sdp_mode_prefers__cheaper(struct kunit *test)
-{
-	struct sdp_mode_costs costs = {};
-	int i;
-
-	/* Each way is tried first. */
-	for (i = 0; i < FIRST; i++)
-		KUNIT_EXPECT_EQ(test, spend(&costs, 65536, 500, 400),
-				SDP_WAY_LEND);
-	for (i = 0; i < FIRST; i++)
-		KUNIT_EXPECT_EQ(test, spend(&costs, 65536, 500, 400),
-				SDP_WAY_COPY);
-	/* Then the cheaper, and now and then the other. */
-	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, spend_many(&costs, SDP_MODE_TRY, 65536,
-						 500, 400), SDP_MODE_TRY);
-		KUNIT_EXPECT_EQ(test, spend_many(&costs, SDP_MODE_TRIES, 65536,
-						 500, 400), 0);
-	}
-	/* When they cost the same nothing is copied. */
-	costs = (struct sdp_mode_costs) {};
-	spend_many(&costs, BOTH, 65536, 500, 500);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 65536, 500, 500), SDP_WAY_LEND);
-}
-
-/* The link is what both wait for: what counts is the processor. */
-static void sdp_mode_prefers__own_time(struct kunit *test)
-{
-	struct sdp_mode_costs costs = {};
-	int i;
-
-	for (i = 0; i < BOTH; i++) {
-		enum sdp_mode_way way = sdp_mode_prefers(&costs, 1024);
-
-		if (way == SDP_WAY_LEND)
-			sdp_mode_cost(&costs, 1024, way, 510, 100);
-		else
-			sdp_mode_cost(&costs, 1024, way, 500, 90);
-	}
-	KUNIT_EXPECT_EQ(test, spend(&costs, 1024, 500, 510), SDP_WAY_COPY);
-	/* But not if one waits longer. */
-	costs.at[0].cycle[SDP_WAY_COPY] = 600;
-	KUNIT_EXPECT_EQ(test, spend(&costs, 1024, 600, 510), SDP_WAY_LEND);
-}
-
-/* What follows another way pays for what that has left under way. */
-static void sdp_mode_cost__first_of_a_way(struct kunit *test)
-{
-	struct sdp_mode_costs costs = {};
-
-	spend_many(&costs, BOTH, 65536, 500, 400);
-	KUNIT_EXPECT_EQ(test, costs.at[3].cycle[SDP_WAY_LEND], 400);
-	sdp_mode_cost(&costs, 65536, SDP_WAY_LEND, 640 * 64, 0);
-	KUNIT_EXPECT_EQ(test, costs.at[3].cycle[SDP_WAY_LEND], 400);
-	sdp_mode_cost(&costs, 65536, SDP_WAY_LEND, 640 * 64, 0);
-	KUNIT_EXPECT_EQ(test, costs.at[3].cycle[SDP_WAY_LEND], 430);
-}
-
-/* What is true of one length says nothing of another. */
-static void sdp_mode_prefers__by_length(struct kunit *test)
-{
-	struct sdp_mode_costs costs = {};
-
-	spend_many(&costs, BOTH, 8192, 300, 900);
-	spend_many(&costs, BOTH, 16384, 300, 200);
-	spend_many(&costs, BOTH, 1 << 20, 300, 200);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 8192, 300, 900), SDP_WAY_COPY);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 1, 300, 900), SDP_WAY_COPY);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 8193, 300, 200), SDP_WAY_LEND);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 16384, 300, 200), SDP_WAY_LEND);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 600000, 300, 200), SDP_WAY_LEND);
-	/* Nothing is known of these. */
-	KUNIT_EXPECT_EQ(test, costs.at[2].known[SDP_WAY_LEND], 0);
-}
-
-/* Long ones are not tried both ways, but go as those of a MiB do. */
-static void sdp_mode_prefers__long(struct kunit *test)
-{
-	struct sdp_mode_costs costs = {};
-
-	KUNIT_EXPECT_EQ(test, spend_many(&costs, 2 * TURN, 16 << 20, 200, 300),
-			2 * TURN);
-	spend_many(&costs, FIRST, 1 << 20, 200, 300);
-	KUNIT_EXPECT_EQ(test, spend(&costs, 16 << 20, 200, 300), SDP_WAY_LEND);
-	spend_many(&costs, FIRST, 1 << 20, 200, 300);
-	KUNIT_EXPECT_EQ(test, spend_many(&costs, 2 * TURN, (1 << 20) + 1, 200,
-					 300), 0);
-	KUNIT_EXPECT_EQ(test, spend_many(&costs, 2 * TURN, 1 << 30, 200, 300),
-			0);
-}
-
-static void sdp_mode_prefers__changes(struct kunit *test)
-{
-	struct sdp_mode_costs costs = {};
-
-	spend_many(&costs, BOTH + 1, 65536, 500, 400);
-	/* Once the program went away: that is not lending's fault. */
-	sdp_mode_cost(&costs, 65536, SDP_WAY_LEND, 2000000000, 0);
-	KUNIT_EXPECT_LE(test, costs.at[3].cycle[SDP_WAY_LEND], 450);
-	spend_many(&costs, 20 * TURN - 1, 65536, 500, 400);
-	KUNIT_EXPECT_EQ(test, spend_many(&costs, TURN, 65536, 500, 400),
-			SDP_MODE_TRY);
-	/* It has become dear for good. */
-	spend_many(&costs, 20 * TURN, 65536, 500, 800);
-	KUNIT_EXPECT_EQ(test, spend_many(&costs, TURN, 65536, 500, 800),
-			SDP_MODE_TRIES);
-	/* And cheap again. */
-	spend_many(&costs, 20 * TURN, 65536, 500, 300);
-	KUNIT_EXPECT_EQ(test, spend_many(&costs, TURN, 65536, 500, 300),
-			SDP_MODE_TRY);
-}
-
-/* A peer that refuses is offered less; one that writes is not concerned. */
-static void sdp_mode_lent__backs_off(struct kunit *test)
-{
-	static const u8 missed[] = { 1, 3, 7, 15, 31, 63, 63 };
-	struct sdp_mode mode;
-	u32 i, n;
-
-	set_mode(&mode, 2);
-	KUNIT_EXPECT_TRUE(test, sdp_mode_may_lend(&mode));
-	for (i = 0; i < ARRAY_SIZE(missed); i++) {
-		sdp_mode_lent(&mode, false);
-		for (n = 0; !sdp_mode_may_lend(&mode); n++)
-			;
-		KUNIT_EXPECT_EQ(test, n, missed[i]);
-	}
-	sdp_mode_lent(&mode, false);
-	mode.src.held.n = 1;
-	KUNIT_EXPECT_TRUE(test, sdp_mode_may_lend(&mode));
-	mode.src.held.n = 0;
-	KUNIT_EXPECT_FALSE(test, sdp_mode_may_lend(&mode));
-	sdp_mode_lent(&mode, true);
-	KUNIT_EXPECT_TRUE(test, sdp_mode_may_lend(&mode));
-}
-
-/* Occasions that go by until one is taken. */
-static unsigned int skips(struct sdp_mode *mode)
-{
-	unsigned int n = 0;
-
-	while (!sdp_mode_may_ask(mode, false))
-		n++;
-	return n;
-}
-
-static void sdp_mode_asked__backs_off(struct kunit *test)
-{
-	static const u8 missed[] = { 1, 3, 7, 15, 31, 63, 63, 63 };
 	const struct sdp_wire_msg avail = {
 		.mid = SDP_MID_SRC_AVAIL, .ext.avail.len = 500,
 		.len = SDP_LEN_BSDH + sdp_wire_ext_len(SDP_MID_SRC_AVAIL),
 	};
 	struct sdp_mode mode;
-	u32 i;
 
 	set_mode(&mode, 2);
-	for (i = 0; i < ARRAY_SIZE(missed); i++) {
-		sdp_mode_asked(&mode, false);
-		KUNIT_EXPECT_EQ(test, skips(&mode), missed[i]);
-	}
-	sdp_mode_asked(&mode, true);
-	KUNIT_EXPECT_EQ(test, skips(&mode), 0);
-	/* Of use, but for nothing that was on its way: counts as a miss, once. */
+	KUNIT_EXPECT_FALSE(test, sdp_mode_crossed(&mode));
 	sdp_snk_offered(&mode.snk, 1000);
 	KUNIT_EXPECT_EQ(test, sdp_mode_heard(&mode, &avail), 0);
-	sdp_snk_init(&mode.snk, 8);
-	mode.snk.mode = SDP_MODE_PIPELINED;
-	sdp_mode_asked(&mode, true);
-	KUNIT_EXPECT_EQ(test, skips(&mode), 1);
-	sdp_mode_asked(&mode, true);
-	KUNIT_EXPECT_EQ(test, skips(&mode), 0);
+	KUNIT_EXPECT_TRUE(test, sdp_mode_crossed(&mode));
+	KUNIT_EXPECT_FALSE(test, sdp_mode_crossed(&mode));
 }
 
-/* What became of a SinkAvail is told, whichever message says so. */
 static void sdp_mode_heard__filled(struct kunit *test)
 {
 	struct sdp_wire_msg msg = { .mid = SDP_MID_RDMA_WR_COMPL };
@@ -792,14 +605,7 @@ static struct kunit_case sdp_mode_cases[] = {
 	KUNIT_CASE(sdp_mode_heard__req_pipe),
 	KUNIT_CASE(sdp_mode_heard__experimental),
 	KUNIT_CASE(sdp_mode_may_ask__where),
-	KUNIT_CASE(sdp_mode_asked__backs_off),
-	KUNIT_CASE(sdp_mode_lent__backs_off),
-	KUNIT_CASE(sdp_mode_prefers__cheaper),
-	KUNIT_CASE(sdp_mode_prefers__own_time),
-	KUNIT_CASE(sdp_mode_cost__first_of_a_way),
-	KUNIT_CASE(sdp_mode_prefers__by_length),
-	KUNIT_CASE(sdp_mode_prefers__long),
-	KUNIT_CASE(sdp_mode_prefers__changes),
+	KUNIT_CASE(sdp_mode_crossed__once),
 	KUNIT_CASE(sdp_mode_heard__filled),
 	KUNIT_CASE(sdp_mode_heard__sink_cancel),
 	KUNIT_CASE(sdp_mode_pick__slices),

@@ -662,12 +662,11 @@ static void check_asks(const struct book *book, struct sdp_mode *mode)
 	CHECK(!sdp_snk_may_offer(code, true));
 	CHECK(sdp_snk_may_cancel(code) == (snk->asks.n && !cancelled));
 	CHECK(sdp_mode_has_advert(mode) == one);
-	/* Nobody has told it that one was of no use. */
 	CHECK(sdp_mode_may_ask(mode, false) ==
 	      (may && one && !snk->asks.n && book->theirs > 1 && !snk->fin &&
 	       !snk->shut));
 	CHECK(!sdp_mode_may_ask(mode, true));
-	CHECK(mode->ask_crossed == snk->crossed);
+	CHECK(mode->sink_crossed == snk->crossed);
 }
 
 void book_check(const struct book *book, struct sdp_mode *mode)
