@@ -24,7 +24,7 @@ enum { SDP_BCOPY_REPOST = 4 };	/* buffers in a batch */
 ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 		       struct iov_iter *iter, bool urgent, gfp_t gfp)
 {
-	u32 space = sdp_tx_space(conn);
+	u32 space = sdp_sndbuf_space(conn);
 	struct sdp_mode_slice slice;
 	struct sdp_msg *msg;
 	u32 room = 0;

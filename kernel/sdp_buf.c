@@ -21,7 +21,7 @@
 
 static struct kmem_cache *sdp_buf_cache;
 static struct kmem_cache *sdp_msg_cache;
-static struct kmem_cache *sdp_loan_cache;
+static struct kmem_cache *sdp_umr_cache;
 
 /* Headers start here: a cache line is not shared with the message before. */
 enum { SDP_MSG_ALIGN = 64 };
@@ -254,7 +254,7 @@ static void sdp_msg_init(struct sdp_msg *msg, u8 op, u8 slots)
 	msg->signalled = false;
 	msg->mapped = false;
 	msg->buf = NULL;
-	msg->loan = NULL;
+	msg->umr = NULL;
 }
 
 struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
@@ -296,37 +296,37 @@ struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
 	return msg;
 }
 
-struct sdp_loan *sdp_loan_alloc(u8 op, u8 slots)
+struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
 {
-	struct sdp_loan *loan = kmem_cache_alloc(sdp_loan_cache, GFP_KERNEL);
+	struct sdp_umr *umr = kmem_cache_alloc(sdp_umr_cache, GFP_KERNEL);
 
-	if (!loan)
+	if (!umr)
 		return NULL;
-	INIT_LIST_HEAD(&loan->node);
-	loan->state = SDP_LOAN_QUEUED;
-	loan->lease = false;
-	loan->rest = false;
-	loan->copied = false;
-	loan->why = 0;
-	loan->ended = false;
-	loan->note = NULL;
-	__skb_queue_head_init(&loan->notes);
-	loan->moved = 0;
-	loan->msg = NULL;
-	sdp_msg_init(&loan->op, op, slots);
-	loan->op.loan = loan;
-	return loan;
+	INIT_LIST_HEAD(&umr->node);
+	umr->state = SDP_UMR_QUEUED;
+	umr->async = false;
+	umr->rest = false;
+	umr->copied = false;
+	umr->why = 0;
+	umr->ended = false;
+	umr->note = NULL;
+	__skb_queue_head_init(&umr->notes);
+	umr->moved = 0;
+	umr->msg = NULL;
+	sdp_msg_init(&umr->op, op, slots);
+	umr->op.umr = umr;
+	return umr;
 }
 
-void sdp_loan_free(struct sdp_loan *loan)
+void sdp_umr_free(struct sdp_umr *umr)
 {
-	kmem_cache_free(sdp_loan_cache, loan);
+	kmem_cache_free(sdp_umr_cache, umr);
 }
 
 u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 		 const struct sdp_msg *msg)
 {
-	if (frag->page != msg->page || msg->urgent || msg->loan ||
+	if (frag->page != msg->page || msg->urgent || msg->umr ||
 	    page_address(frag->page) + frag->offset !=
 	    msg->addr + SDP_LEN_BSDH + msg->payload)
 		return 0;
@@ -341,16 +341,16 @@ void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes)
 }
 
 /* Nobody was told of it, or no device knows it any more. */
-static void sdp_msg_free_loan(struct sdp_msg *msg)
+static void sdp_msg_free_umr(struct sdp_msg *msg)
 {
-	struct sdp_loan *loan = msg->loan;
+	struct sdp_umr *umr = msg->umr;
 
 	if (msg->op != SDP_OP_SEND) {
-		loan->msg = NULL;
-		loan->state = SDP_LOAN_FREE;
-	} else if (loan->msg == msg) {
-		loan->msg = NULL;
-		loan->state = SDP_LOAN_FREE;
+		umr->msg = NULL;
+		umr->state = SDP_UMR_IDLE;
+	} else if (umr->msg == msg) {
+		umr->msg = NULL;
+		umr->state = SDP_UMR_IDLE;
 	}
 }
 
@@ -358,17 +358,17 @@ void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	if (msg->mapped)
 		conn->xp->unmap_msg(conn, msg);
-	if (msg->loan)
-		sdp_msg_free_loan(msg);
+	if (msg->umr)
+		sdp_msg_free_umr(msg);
 	if (msg->page) {
 		sdp_mem_add(-(s64)msg->charged);
 		put_page(msg->page);
 		kmem_cache_free(sdp_msg_cache, msg);
-	} else if (msg->op == SDP_OP_READ && !msg->loan) {
+	} else if (msg->op == SDP_OP_READ && !msg->umr) {
 		if (msg->buf)
 			sdp_buf_free(conn, msg->buf);
 		kmem_cache_free(sdp_msg_cache, msg);
-	} else if (!msg->loan) {
+	} else if (!msg->umr) {
 		list_add(&msg->node, &conn->tx.ctl_free);
 	}
 }
@@ -399,7 +399,7 @@ void sdp_buf_purge(struct sdp_conn *conn)
 	struct sdp_msg *msg, *next_msg;
 
 	list_splice_init(&conn->tx.posted, &conn->tx.queue);
-	list_splice_init(&conn->zsink.reads, &conn->tx.queue);
+	sdp_zsink_take_reads(&conn->zsink, &conn->tx.queue);
 	list_for_each_entry_safe(msg, next_msg, &conn->tx.queue, node) {
 		list_del_init(&msg->node);
 		sdp_msg_free(conn, msg);
@@ -414,8 +414,8 @@ int __init sdp_buf_init(void)
 {
 	sdp_buf_cache = KMEM_CACHE(sdp_buf, SLAB_ACCOUNT);
 	sdp_msg_cache = KMEM_CACHE(sdp_msg, SLAB_ACCOUNT);
-	sdp_loan_cache = KMEM_CACHE(sdp_loan, SLAB_ACCOUNT);
-	if (sdp_buf_cache && sdp_msg_cache && sdp_loan_cache)
+	sdp_umr_cache = KMEM_CACHE(sdp_umr, SLAB_ACCOUNT);
+	if (sdp_buf_cache && sdp_msg_cache && sdp_umr_cache)
 		return 0;
 	sdp_buf_exit();
 	return -ENOMEM;
@@ -423,7 +423,7 @@ int __init sdp_buf_init(void)
 
 void sdp_buf_exit(void)
 {
-	kmem_cache_destroy(sdp_loan_cache);
+	kmem_cache_destroy(sdp_umr_cache);
 	kmem_cache_destroy(sdp_msg_cache);
 	kmem_cache_destroy(sdp_buf_cache);
 }

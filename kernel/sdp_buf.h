@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The kinds of memory that move: receive buffers, messages to be sent, and the
- * user's own, on loan.
+ * user's own, registered with the device.
  *
  * A receive buffer is whole pages with references, never slab memory, so that
  * its pages can enter a pipe.  A message to be sent lies in a page fragment,
@@ -18,7 +18,7 @@
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/skbuff.h>
-#include "sdp_span.h"
+#include "sdp_umem.h"
 #include "sdp_wire.h"
 
 struct sdp_conn;
@@ -48,15 +48,15 @@ struct sdp_buf {
 	ktime_t stamp;		/* when it came, by the clock on the wall; 0: unknown */
 };
 
-struct sdp_loan;
+struct sdp_umr;
 
 /* Requests to the device. */
 enum sdp_op {
 	SDP_OP_SEND,		/* a message, and what it offers if it does */
 	SDP_OP_NOTHING,		/* asks the peer's device whether it is there */
-	SDP_OP_READ,		/* RDMA Read into @buf or @loan */
-	SDP_OP_WRITE,		/* RDMA Write of @loan; then it is taken back */
-	SDP_OP_TAKE_BACK,	/* makes @loan's key lead nowhere */
+	SDP_OP_READ,		/* RDMA Read into @buf or @umr */
+	SDP_OP_WRITE,		/* RDMA Write of @umr, which is invalidated then */
+	SDP_OP_TAKE_BACK,	/* invalidates @umr's key */
 };
 
 enum { SDP_OP_SLOTS = 3 };	/* of the send queue that one takes, at most */
@@ -80,39 +80,39 @@ struct sdp_msg {
 	bool signalled;
 	bool mapped;		/* for the device; only when posted */
 	struct sdp_buf *buf;	/* to read into, with its size; or */
-	struct sdp_loan *loan;	/* to read into, to write, offer or take back */
+	struct sdp_umr *umr;	/* to read into, write, advertise or invalidate */
 	u32 rkey;		/* to read from, write to or end, when posted */
 	u64 va;
 	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* of control messages */
 };
 
-/* Where memory on loan stands. */
-enum sdp_loan_state {
-	SDP_LOAN_QUEUED,	/* not told to anybody yet */
-	SDP_LOAN_OUT,		/* the peer has its key; or it is read into, written */
-	SDP_LOAN_BACK,		/* not the peer's any more, its key may be valid */
-	SDP_LOAN_FREE,		/* no device knows it: to be unpinned, or is */
+/* Where registered user memory stands. */
+enum sdp_umr_state {
+	SDP_UMR_QUEUED,	/* not told to anybody yet */
+	SDP_UMR_ADVERTISED,		/* the peer has its key; or it is read into, written */
+	SDP_UMR_INVALIDATING,		/* not the peer's any more, its key may be valid */
+	SDP_UMR_IDLE,		/* no device knows it: to be unpinned, or is */
 };
 
 /*
  * A piece of memory that the device may touch.  It belongs to the call that lends
- * it, which does not return before it is free; or, if it is a lease, to the
- * connection (sdp_lease.c).
+ * it, which does not return before it is IDLE; or, if it is async, to the
+ * connection (sdp_zsrc_async.c).
  */
-struct sdp_loan {
-	struct list_head node;	/* zsrc.loans, zsink.takes or zsink.asks */
-	u8 state;		/* enum sdp_loan_state; conn->lock */
-	bool lease;
+struct sdp_umr {
+	struct list_head node;	/* on a list of zsrc or zsink */
+	u8 state;		/* enum sdp_umr_state; conn->lock */
+	bool async;		/* it stays advertised after the call */
 	bool rest;		/* refused, and to be copied; conn->lock */
 	bool copied;		/* and so it was */
 	u8 why;			/* the counter of the reason; 0: none yet; conn->lock */
 	bool ended;		/* the peer has had its key forgotten; conn->lock */
-	struct sk_buff *note;	/* tells who lent it; NULL: nobody wants to know */
+	struct sk_buff *note;	/* tells its owner; NULL: nobody wants to know */
 	struct sk_buff_head notes; /* and who sent behind it, and copied */
 	u32 moved;		/* bytes that are where they are to go */
 	struct sdp_msg *msg;	/* of the stream, that it goes with; while queued */
 	struct sdp_msg op;	/* what moves it, or takes it back */
-	struct sdp_span span;
+	struct sdp_umem umem;
 };
 
 /**
@@ -214,22 +214,22 @@ static inline void *sdp_msg_payload_at(const struct sdp_msg *msg)
 }
 
 /**
- * sdp_loan_alloc() - make one that has no memory yet
+ * sdp_umr_alloc() - make one that has no memory yet
  * @op: SDP_OP_READ, WRITE or TAKE_BACK: what its own request is for
  * @slots: of the send queue that the request takes
  *
  * Context: process; sleeps.
- * Return: the loan, QUEUED; NULL without memory.
+ * Return: it, QUEUED; NULL without memory.
  */
-struct sdp_loan *sdp_loan_alloc(u8 op, u8 slots);
+struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots);
 
 /**
- * sdp_loan_free() - undo sdp_loan_alloc()
- * @loan: on no list; its memory is not lent any more
+ * sdp_umr_free() - undo sdp_umr_alloc()
+ * @umr: on no list; no device knows its memory any more
  *
  * Context: any.
  */
-void sdp_loan_free(struct sdp_loan *loan);
+void sdp_umr_free(struct sdp_umr *umr);
 
 /**
  * sdp_msg_room() - payload bytes that may still be put behind a message

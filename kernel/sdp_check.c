@@ -11,7 +11,6 @@
  */
 #include "sdp_check.h"
 #include "sdp_chrcvbuf.h"
-#include "sdp_loan.h"
 
 /* A look in so many jiffies; sdp_timers.c may say that there is none to come. */
 static void sdp_check_in(struct sdp_conn *conn, unsigned long delay)
@@ -27,10 +26,10 @@ static struct sdp_timers_now sdp_check_now(const struct sdp_conn *conn)
 		.now		= jiffies,
 		.heard		= READ_ONCE(conn->rx.heard),
 		.starved	= conn->tx.waiting,
-		.outstanding	= conn->tx.outstanding || !list_empty(&conn->zsrc.loans),
+		.outstanding	= conn->tx.outstanding || sdp_zsrc_is_out(&conn->zsrc),
 		.inflight	= conn->tx.inflight,
 		.signalled	= conn->tx.inflight > conn->tx.unsignalled,
-		.async		= conn->zsrc_async.lent,
+		.async		= sdp_zsrc_async_bytes(&conn->zsrc_async),
 		.last_ack	= conn->tx.fin_posted && conn->state == SDP_LAST_ACK,
 		.others		= sdp_peer_ring_is_grown(&conn->peer_ring),
 	};
@@ -68,63 +67,17 @@ void sdp_check_starved(struct sdp_conn *conn)
 	sdp_check_in(conn, delay);
 }
 
-/*
- * What stays advertised after a call is taken back when the peer does not come for
- * it; and nobody's memory is kept for what cannot even be advertised.  Jiffies until
- * the next look; 0 if the peer does not answer at all.
- */
-static unsigned long sdp_check_leases(struct sdp_conn *conn, unsigned long now)
-{
-	struct sdp_src *src = &conn->mode.src;
-	/* Also one that waits for a credit, which the peer may never give. */
-	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
-				      sdp_src_may_cancel(src));
-	struct sdp_loan *loan = list_first_entry_or_null(&conn->zsrc.loans,
-							 struct sdp_loan, node);
-	/* Or it is for our device to end, and the peer has no buffer for what
-	 * comes before that.
-	 */
-	bool last = cancel || (loan && !sdp_src_may_cancel(src) &&
-			       (loan->state == SDP_LOAN_OUT ||
-				loan->state == SDP_LOAN_BACK));
-	unsigned long patience = sdp_check_patience(conn);
-	unsigned long due = conn->zsrc.lent_at +
-			    (last ? SDP_CHECK_CANCEL : patience);
-
-	/* When it is answered others are out, perhaps. */
-	if (time_before(now, due))
-		return min(due - now, patience);
-	if (last)
-		return 0;
-	cancel = sdp_src_may_cancel(src);
-	if (cancel) {
-		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
-		conn->zsrc.lent_at = now;
-	}
-	list_for_each_entry(loan, &conn->zsrc.loans, node) {
-		if (!cancel && loan->state == SDP_LOAN_QUEUED)
-			sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_LATE);
-		else if (!loan->why)
-			loan->why = SDP_CNT_COPIED_LATE;
-	}
-	return patience;
-}
-
-void sdp_check(struct sdp_conn *conn)
+void sdp_check(struct sdp_conn *conn, unsigned long async)
 {
 	unsigned long next = sdp_chrcvbuf_shrink(conn) ?: SDP_TIMERS_NEVER;
 	struct sdp_timers_now now = sdp_check_now(conn);
 	struct sdp_timers_due due;
-	unsigned long leases;
 
-	if (now.async) {
-		leases = sdp_check_leases(conn, now.now);
-		if (!leases) {
-			conn->tx.done |= SDP_TX_DONE_TIMEOUT;
-			return;
-		}
-		next = min(next, leases);
+	if (!async) {
+		conn->tx.done |= SDP_TX_DONE_TIMEOUT;
+		return;
 	}
+	next = min(next, async);
 	due = sdp_timers_check(&conn->timers, &now);
 	if (due.give_up) {
 		conn->tx.done |= SDP_TX_DONE_TIMEOUT;

@@ -81,11 +81,13 @@ void sdp_check_answered(struct sdp_conn *conn);
 /**
  * sdp_check() - is it time to give up, or to ask?
  * @conn: the connection, conn->lock held; what has arrived has been reaped
+ * @async: jiffies until memory that stays advertised is to be looked at, or
+ *	SDP_TIMERS_NEVER; 0: the peer does not answer
  *
  * What is to be done is in tx.done and tx.ctl then.
  *
  * Context: process or softirq.
  */
-void sdp_check(struct sdp_conn *conn);
+void sdp_check(struct sdp_conn *conn, unsigned long async);
 
 #endif

@@ -60,7 +60,7 @@ static bool sdp_chrcvbuf_ask_less(struct sdp_conn *conn)
 {
 	u32 was = conn->snd_max, least = sdp_chrcvbuf_least(conn);
 
-	if (conn->tx.outstanding || conn->zsrc_async.lent ||
+	if (conn->tx.outstanding || sdp_zsrc_async_bytes(&conn->zsrc_async) ||
 	    !list_empty(&conn->tx.queue) || conn->tx.ctl & SDP_CTL_RCVBUF)
 		return false;
 	if (conn->mode.asked_rcvbuf) {

@@ -48,7 +48,7 @@ static unsigned int sdp_conn_delivers(const struct sdp_conn *conn)
 
 	lockdep_assert_held(&conn->lock);
 	if (conn->dead || conn->state == SDP_TIME_WAIT_1 ||
-	    (!conn->tx.outstanding && !conn->zsrc_async.lent) ||
+	    (!conn->tx.outstanding && !sdp_zsrc_async_bytes(&conn->zsrc_async)) ||
 	    time_after_eq(jiffies, due))
 		return 0;
 	return jiffies_to_msecs(due - jiffies) + 1;
@@ -215,12 +215,8 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.posted);
 	INIT_LIST_HEAD(&conn->tx.ctl_free);
-	INIT_LIST_HEAD(&conn->zsink.reads);
 	INIT_LIST_HEAD(&conn->tx.back);
-	INIT_LIST_HEAD(&conn->zsrc.loans);
-	INIT_LIST_HEAD(&conn->zsink.takes);
-	INIT_LIST_HEAD(&conn->zsink.asks);
-	__skb_queue_head_init(&conn->zsrc_async.notes);
+	sdp_zcopy_init(&conn->zsrc, &conn->zsrc_async, &conn->zsink);
 	for (i = 0; i < SDP_CTL_MSGS; i++) {
 		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;
 		conn->tx.ctl_msg[i].slots = 1;

@@ -58,6 +58,7 @@
 #include "sdp_state.h"
 #include "sdp_timers.h"
 #include "sdp_xport.h"
+#include "sdp_zcopy.h"
 #include "sdp_zpolicy.h"
 
 struct sdp_addr {
@@ -120,7 +121,7 @@ enum sdp_tx_done {
 	SDP_TX_DONE_ABORT	= 0x08,
 	SDP_TX_DONE_TIMEOUT	= 0x10,
 	SDP_TX_DONE_READ	= 0x20,
-	SDP_TX_DONE_LOAN	= 0x40,
+	SDP_TX_DONE_UMR	= 0x40,
 };
 
 /* What both devices can: set before it is established, read without locks after. */
@@ -128,34 +129,7 @@ struct sdp_caps {
 	bool may_read;		/* what the peer advertises may be read */
 	bool may_lend;		/* memory may be advertised for the peer to read */
 	bool may_end;		/* the peer takes Send-with-Invalidate */
-	u32 span_max;		/* bytes that one key can be for */
-};
-
-/* What a call advertises or writes, by sdp_offer.c; under conn->lock. */
-struct sdp_zsrc {
-	struct list_head loans;	/* memory for the peer to read, oldest first */
-	unsigned long lent_at;	/* jiffies of the last advert, or of news of one */
-	bool lending;		/* a caller advertises: others do not send */
-	bool withdrawn;		/* what it advertises goes by copy */
-	bool filling;		/* it has more to write right away */
-};
-
-/* What stays advertised after a call, by sdp_lease.c; under conn->lock. */
-struct sdp_zsrc_async {
-	u32 lent;		/* bytes of it */
-	bool lapsed;		/* the peer refused some: that goes first, by copy */
-	bool telling;		/* an owner is being told */
-	struct sk_buff_head notes; /* those to be told after it */
-};
-
-/* What a reader gets without a copy, by sdp_take.c; under conn->lock. */
-struct sdp_zsink {
-	struct list_head takes;	/* to be read into, in order */
-	struct list_head asks;	/* advertised for the peer to write to: one, or none */
-	struct list_head reads;	/* RDMA Reads to post when there is something to read */
-	bool hold_reads;	/* inline bytes go before, to the reader */
-	bool taking;		/* a reader is: others do not fetch */
-	bool gave_up;		/* the reader has a piece that is not read */
+	u32 umem_max;		/* bytes that one key can be for */
 };
 
 /* Pages for messages, not cleared, by sdp_buf.c; under conn->lock. */
@@ -323,8 +297,6 @@ struct sdp_conn {
 
 		/* Under the socket lock. */
 		struct list_head ready;	/* taken from queue by the reader */
-		bool lazy;		/* the last reader would rather take, see sdp_take.c */
-		unsigned int takers;	/* such readers in a call */
 		ktime_t stamp;		/* sdp_buf.stamp of the last byte read */
 	} rx;
 	struct sdp_found found;
@@ -467,7 +439,7 @@ static inline u32 sdp_conn_zcopy(const struct sdp_conn *conn)
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
- * Return: true if it does, is being fetched for him, or was heard just now.
+ * Return: true if it does, is being read by RDMA for the reader, or was heard just now.
  */
 static inline bool sdp_conn_unread(struct sdp_conn *conn)
 {
@@ -574,7 +546,7 @@ void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay);
 void sdp_conn_uncork_never(struct sdp_conn *conn);
 
 /**
- * sdp_conn_fetch_later() - have what is offered fetched if no reader comes
+ * sdp_conn_fetch_later() - have what is advertised read to a buffer of ours if no reader comes
  * @conn: the connection
  * @delay: jiffies; a time set before stays
  *

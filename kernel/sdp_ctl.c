@@ -8,8 +8,8 @@
  * their places are in the connection, and when all are under way they wait.
  */
 #include "sdp_ctl.h"
-#include "sdp_loan.h"
 #include "sdp_post.h"
+#include "sdp_umr.h"
 
 static const struct {
 	u16 bit;
@@ -32,23 +32,23 @@ static const struct {
 static u32 sdp_ctl_owes_written(const struct sdp_conn *conn)
 {
 	return sdp_src_owes_written(&conn->mode.src,
-				    sdp_loan_write_least(conn),
-				    conn->zsrc.filling);
+				    sdp_umr_write_least(conn),
+				    sdp_zsrc_has_more(&conn->zsrc));
 }
 
 /* The reader's buffer, if the peer may be told of it now; or it is his again. */
-static struct sdp_loan *sdp_ctl_asks(struct sdp_conn *conn)
+static struct sdp_umr *sdp_ctl_asks(struct sdp_conn *conn)
 {
-	struct sdp_loan *loan;
+	struct sdp_umr *umr;
 
-	loan = list_first_entry_or_null(&conn->zsink.asks, struct sdp_loan, node);
-	if (!loan || loan->state != SDP_LOAN_QUEUED)
+	umr = sdp_zsink_avail(&conn->zsink);
+	if (!umr || umr->state != SDP_UMR_QUEUED)
 		return NULL;
 	if (!conn->err &&
 	    sdp_mode_can_ask(&conn->mode, sdp_conn_unread(conn)))
-		return loan;
-	loan->state = SDP_LOAN_FREE;
-	conn->tx.done |= SDP_TX_DONE_LOAN;
+		return umr;
+	umr->state = SDP_UMR_IDLE;
+	conn->tx.done |= SDP_TX_DONE_UMR;
 	return NULL;
 }
 
@@ -106,10 +106,9 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 		sdp_ctl_end(conn, msg, sdp_src_ends(&conn->mode.src));
 		break;
 	case SDP_CTL_SINK_AVAIL:
-		msg->loan = list_first_entry(&conn->zsink.asks, struct sdp_loan,
-					     node);
+		msg->umr = sdp_zsink_avail(&conn->zsink);
 		msg->slots = 2;
-		sdp_loan_fill_avail(msg->loan, hdr);
+		sdp_umr_fill_avail(msg->umr, hdr);
 		hdr->ext.avail.non_discards = conn->mode.snk.nr;
 		break;
 	case SDP_CTL_RCVBUF_ACK:
@@ -151,9 +150,9 @@ static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 		sdp_src_told_dropped(&mode->src);
 		break;
 	case SDP_CTL_SINK_AVAIL:
-		sdp_snk_offered(&mode->snk, msg->loan->span.bytes);
+		sdp_snk_offered(&mode->snk, msg->umr->umem.bytes);
 		sdp_count(conn->sn, SDP_CNT_ASKS, 1);
-		msg->loan = NULL;	/* it has its own place */
+		msg->umr = NULL;	/* it has its own place */
 		break;
 	case SDP_CTL_SINK_CANCEL:
 		sdp_snk_cancelled(&mode->snk);

@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 #include "sdp_dev.h"
 #include "sdp_dst_cache.h"
-#include "sdp_span.h"
+#include "sdp_umem.h"
 
 static const struct sdp_dev_ops *sdp_dev_upper;
 static LIST_HEAD(sdp_dev_list);
@@ -131,7 +131,7 @@ static int sdp_dev_add(struct ib_device *ib)
 	sdp_cq_pool_init(&dev->recv_cqs, ib, dev->rq_size);
 	/* ocrdma takes iova for where in the first page it begins: that is copied. */
 	sdp_mr_pool_init(&dev->mrs, dev->pd,
-			 ib->ops.driver_id == RDMA_DRIVER_OCRDMA ? 0 : SDP_SPAN_PAGES + 1);
+			 ib->ops.driver_id == RDMA_DRIVER_OCRDMA ? 0 : SDP_UMEM_PAGES + 1);
 	dev->reg_alone = ib->ops.driver_id == RDMA_DRIVER_RXE;
 	dev->max_rd_atom = clamp_t(int, min(ib->attrs.max_qp_rd_atom,
 					    ib->attrs.max_qp_init_rd_atom),

@@ -122,7 +122,7 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 /* Teardown */
 
 /* How long the CM repeats a DREQ is the peer's word on the passive side, in its
- * REQ, and may be a day; nobody who closes, or has memory lent, waits for that.
+ * REQ, and may be a day; nobody who closes, or has memory registered, waits for that.
  */
 enum { SDP_IB_DREQ_MS = 5000 };
 
@@ -461,9 +461,9 @@ const struct sdp_xport sdp_ib_xport = {
 	.established	= sdp_ib_established,
 	.map		= sdp_ib_map,
 	.unmap		= sdp_ib_unmap,
-	.lend		= sdp_ib_lend,
-	.unlend		= sdp_ib_unlend,
-	.ended		= sdp_ib_ended,
+	.reg		= sdp_ib_reg,
+	.dereg		= sdp_ib_dereg,
+	.invalidated		= sdp_ib_invalidated,
 	.unmap_msg	= sdp_ib_unmap_msg,
 	.info		= sdp_ib_info,
 	.release	= sdp_ib_release,

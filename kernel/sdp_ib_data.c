@@ -17,15 +17,15 @@ enum {
 };
 
 /* What the peer may do with memory that is offered to it. */
-static int sdp_ib_access(const struct sdp_span *span)
+static int sdp_ib_access(const struct sdp_umem *umem)
 {
-	return span->dir == DMA_TO_DEVICE ? IB_ACCESS_REMOTE_READ :
+	return umem->dir == DMA_TO_DEVICE ? IB_ACCESS_REMOTE_READ :
 	       IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE;
 }
 
 static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	struct sdp_span *span = msg->loan ? &msg->loan->span : NULL;
+	struct sdp_umem *umem = msg->umr ? &msg->umr->umem : NULL;
 	struct sdp_ib *ib = conn->xp_priv;
 	struct ib_device *device = ib->dev->ib;
 
@@ -38,8 +38,8 @@ static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 		return sdp_qp_post_end(&ib->qp, msg->rkey, msg->dma, msg->bytes,
 				       msg, msg->signalled ? IB_SEND_SIGNALED : 0);
 	/* A peer that sleeps until it is solicited is to hear of urgent data. */
-	return sdp_qp_post_send(&ib->qp, span ? span->mr : NULL,
-				span ? sdp_ib_access(span) : 0, msg->dma,
+	return sdp_qp_post_send(&ib->qp, umem ? umem->mr : NULL,
+				umem ? sdp_ib_access(umem) : 0, msg->dma,
 				msg->bytes, msg,
 				(msg->signalled ? IB_SEND_SIGNALED : 0) |
 				(msg->urgent ? IB_SEND_SOLICITED : 0));
@@ -50,8 +50,8 @@ static int sdp_ib_post_read(struct sdp_conn *conn, struct sdp_msg *msg)
 	const struct sdp_qp_remote from = { .va = msg->va, .rkey = msg->rkey };
 	struct sdp_ib *ib = conn->xp_priv;
 
-	if (msg->loan)
-		return sdp_qp_post_read(&ib->qp, msg->loan->span.mr, 0,
+	if (msg->umr)
+		return sdp_qp_post_read(&ib->qp, msg->umr->umem.mr, 0,
 					msg->bytes, &from, msg);
 	return sdp_qp_post_read(&ib->qp, NULL, msg->buf->dma, msg->bytes, &from,
 				msg);
@@ -62,7 +62,7 @@ static int sdp_ib_post_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	const struct sdp_qp_remote to = { .va = msg->va, .rkey = msg->rkey };
 	struct sdp_ib *ib = conn->xp_priv;
 
-	return sdp_qp_post_write(&ib->qp, msg->loan->span.mr, &to, msg);
+	return sdp_qp_post_write(&ib->qp, msg->umr->umem.mr, &to, msg);
 }
 
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
@@ -78,7 +78,7 @@ int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 	case SDP_OP_WRITE:
 		return sdp_ib_post_write(conn, msg);
 	case SDP_OP_TAKE_BACK:
-		return sdp_qp_post_invalidate(&ib->qp, msg->loan->span.mr, msg);
+		return sdp_qp_post_invalidate(&ib->qp, msg->umr->umem.mr, msg);
 	default:
 		return sdp_ib_post_send(conn, msg);
 	}
@@ -90,11 +90,11 @@ static void sdp_ib_completed(struct sdp_conn *conn, struct sdp_msg *msg)
 	struct sdp_ib *ib = conn->xp_priv;
 	struct sdp_mr *mr;
 
-	if (msg->op == SDP_OP_READ && !msg->loan) {
+	if (msg->op == SDP_OP_READ && !msg->umr) {
 		ib_dma_sync_single_for_cpu(ib->dev->ib, msg->buf->dma,
 					   msg->bytes, DMA_FROM_DEVICE);
 	} else if (msg->op == SDP_OP_READ || msg->op == SDP_OP_TAKE_BACK) {
-		mr = msg->loan->span.mr;
+		mr = msg->umr->umem.mr;
 		mr->valid = false;
 	}
 }
@@ -229,14 +229,14 @@ void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 	buf->mapped = false;
 }
 
-void sdp_ib_ended(struct sdp_conn *conn, struct sdp_span *span)
+void sdp_ib_invalidated(struct sdp_conn *conn, struct sdp_umem *umem)
 {
-	struct sdp_mr *mr = span->mr;
+	struct sdp_mr *mr = umem->mr;
 
 	mr->valid = false;
 }
 
-int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span)
+int sdp_ib_reg(struct sdp_conn *conn, struct sdp_umem *umem)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 	struct sdp_dev *dev = NULL;
@@ -256,26 +256,26 @@ int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span)
 		err = PTR_ERR(mr);
 		goto fail;
 	}
-	err = sdp_mr_map(mr, span);
+	err = sdp_mr_map(mr, umem);
 	if (err) {
 		sdp_mr_put(&dev->mrs, mr, NULL);
 		goto fail;
 	}
-	span->dev = dev;
-	span->mr = mr;
+	umem->dev = dev;
+	umem->mr = mr;
 	return 0;
 fail:
 	sdp_dev_put(dev);
 	return err;
 }
 
-void sdp_ib_unlend(struct sdp_conn *conn, struct sdp_span *span)
+void sdp_ib_dereg(struct sdp_conn *conn, struct sdp_umem *umem)
 {
-	struct sdp_dev *dev = span->dev;
+	struct sdp_dev *dev = umem->dev;
 
-	sdp_mr_put(&dev->mrs, span->mr, span);
+	sdp_mr_put(&dev->mrs, umem->mr, umem);
 	sdp_dev_put(dev);
-	span->mr = NULL;
+	umem->mr = NULL;
 }
 
 void sdp_ib_unmap_all(struct sdp_conn *conn)

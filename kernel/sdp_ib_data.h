@@ -17,7 +17,7 @@ struct rdma_cm_id;
 struct sdp_buf;
 struct sdp_conn;
 struct sdp_msg;
-struct sdp_span;
+struct sdp_umem;
 
 struct sdp_ib {
 	struct sdp_conn *conn;		/* a reference, until freed */
@@ -55,9 +55,9 @@ struct sdp_ib {
 };
 
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg);
-int sdp_ib_lend(struct sdp_conn *conn, struct sdp_span *span);
-void sdp_ib_unlend(struct sdp_conn *conn, struct sdp_span *span);
-void sdp_ib_ended(struct sdp_conn *conn, struct sdp_span *span);
+int sdp_ib_reg(struct sdp_conn *conn, struct sdp_umem *umem);
+void sdp_ib_dereg(struct sdp_conn *conn, struct sdp_umem *umem);
+void sdp_ib_invalidated(struct sdp_conn *conn, struct sdp_umem *umem);
 void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg);
 int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf);
 int sdp_ib_poll_recv(struct sdp_conn *conn, int budget);

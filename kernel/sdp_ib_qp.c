@@ -120,7 +120,7 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		attr.max_dest_rd_atomic = min(attr.max_dest_rd_atomic,
 					      ib->dev->max_rd_atom);
 		ib->conn->caps.may_lend = attr.max_dest_rd_atomic && ib->lends;
-		ib->conn->caps.span_max = sdp_mr_bytes(&ib->dev->mrs);
+		ib->conn->caps.umem_max = sdp_mr_bytes(&ib->dev->mrs);
 	} else if (state == IB_QPS_RTS) {
 		u8 ack = sdp_ib_ack_timeout(ib->conn);
 

@@ -23,11 +23,21 @@
 #include "sdp_net.h"
 #include "sdp_opt.h"
 #include "sdp_sock.h"
+#include "sdp_tx.h"
 #include "sdp_ulp.h"
 #include "sdp_view.h"
+#include "sdp_zsink.h"
+#include "sdp_zsrc.h"
+#include "sdp_zsrc_async.h"
 
 static const struct sdp_xport_upper sdp_upper = {
 	.spawn = sdp_listen_spawn,
+};
+
+static const struct sdp_tx_zcopy_ops sdp_zcopy_ops = {
+	.push		= sdp_zsrc_push,
+	.push_read	= sdp_zsink_push_read,
+	.check		= sdp_zsrc_async_check,
 };
 
 static const struct sdp_ulp_works sdp_works = {
@@ -39,6 +49,7 @@ static int __init sdp_init(void)
 {
 	int err;
 
+	sdp_tx_init(&sdp_zcopy_ops);
 	err = sdp_mem_init();
 	if (err)
 		return err;

@@ -26,7 +26,7 @@ void sdp_mode_init(struct sdp_mode *mode, u16 theirs, u8 ours)
 	sdp_snk_init(&mode->snk, ours);
 }
 
-/* User data, inline or to be fetched: may it still come (4.1, 6.1)? */
+/* User data, inline or to be read by RDMA: may it still come (4.1, 6.1)? */
 static int may_payload(const struct sdp_mode *mode)
 {
 	if (mode->peer_fin)

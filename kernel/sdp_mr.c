@@ -9,7 +9,7 @@
  * Keys belong to the protection domain, which is the device's, and not to the
  * queue pair: one that is still valid when its queue pair is gone must be
  * destroyed before its memory is let go.  And a peer that has had a key could
- * try the next on memory that is lent to somebody else.  So what a key leads to
+ * try the next on memory that is advertised to somebody else.  So what a key leads to
  * is at an address by chance, each time another, which a peer has to be told: a
  * wrong one costs it its connection.  (Where a process or the kernel has its
  * memory is nobody's business anyway.)
@@ -21,7 +21,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "sdp_mr.h"
-#include "sdp_span.h"
+#include "sdp_umem.h"
 
 static void sdp_mr_destroy(struct sdp_mr *mr)
 {
@@ -61,38 +61,38 @@ struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool)
 		      sdp_mr_create(pool);
 }
 
-static void sdp_mr_unmap(struct ib_device *ib, struct sdp_span *span)
+static void sdp_mr_unmap(struct ib_device *ib, struct sdp_umem *umem)
 {
-	ib_dma_unmap_sg(ib, span->sg, span->nents, span->dir);
+	ib_dma_unmap_sg(ib, umem->sg, umem->nents, umem->dir);
 }
 
 void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
-		struct sdp_span *span)
+		struct sdp_umem *umem)
 {
 	struct ib_device *ib = mr->mr->device;
 	bool valid = mr->valid;
 
 	if (valid)
 		ib_dereg_mr(mr->mr);
-	if (span)
-		sdp_mr_unmap(ib, span);
+	if (umem)
+		sdp_mr_unmap(ib, umem);
 	if (valid)
 		kfree(mr);
 	else
 		sdp_pool_give(&pool->idle, &mr->idle);
 }
 
-int sdp_mr_map(struct sdp_mr *mr, struct sdp_span *span)
+int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem)
 {
 	struct ib_device *ib = mr->mr->device;
 	int nents, n;
 
-	nents = ib_dma_map_sg(ib, span->sg, span->nents, span->dir);
+	nents = ib_dma_map_sg(ib, umem->sg, umem->nents, umem->dir);
 	if (!nents)
 		return -ENOMEM;
-	n = ib_map_mr_sg(mr->mr, span->sg, nents, NULL, PAGE_SIZE);
-	if (n != nents || mr->mr->length != span->bytes) {
-		sdp_mr_unmap(ib, span);
+	n = ib_map_mr_sg(mr->mr, umem->sg, nents, NULL, PAGE_SIZE);
+	if (n != nents || mr->mr->length != umem->bytes) {
+		sdp_mr_unmap(ib, umem);
 		return -EINVAL;
 	}
 	mr->dma = mr->mr->iova;
@@ -102,8 +102,8 @@ int sdp_mr_map(struct sdp_mr *mr, struct sdp_span *span)
 	/* Any other than the last, which a peer may be late with. */
 	ib_update_fast_reg_key(mr->mr, (mr->mr->rkey + 1 +
 					get_random_u32() % 255) & 0xff);
-	span->key = mr->mr->rkey;
-	span->va = mr->told;
+	umem->key = mr->mr->rkey;
+	umem->va = mr->told;
 	return 0;
 }
 

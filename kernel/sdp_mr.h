@@ -8,7 +8,7 @@
 #include <rdma/ib_verbs.h>
 #include "sdp_pool.h"
 
-struct sdp_span;
+struct sdp_umem;
 
 /* Of one device. */
 struct sdp_mr_pool {
@@ -39,26 +39,26 @@ struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool);
  * sdp_mr_put() - give it back
  * @pool: as in sdp_mr_get()
  * @mr: the registration; one that is still valid is destroyed
- * @span: what it covers since sdp_mr_map(); or NULL
+ * @umem: what it covers since sdp_mr_map(); or NULL
  *
  * Its key leads nowhere when this returns, and no device knows the memory.
  *
  * Context: process; sleeps.
  */
 void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
-		struct sdp_span *span);
+		struct sdp_umem *umem);
 
 /**
  * sdp_mr_map() - have it cover pinned memory
  * @mr: the registration
- * @span: the memory; its key and va are set
+ * @umem: the memory; its key and va are set
  *
  * What is left to do is to post the request that makes it valid.
  *
  * Context: process.
  * Return: 0, -ENOMEM, or -EINVAL if the device cannot.
  */
-int sdp_mr_map(struct sdp_mr *mr, struct sdp_span *span);
+int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem);
 
 /**
  * sdp_mr_pool_init() - an empty pool

@@ -40,7 +40,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_credits = sdp_flow_credits(&conn->flow);
 	info->sdpi_posted = conn->flow.posted;
 	info->sdpi_peer_bufs = conn->flow.peer_bufs;
-	info->sdpi_outq = conn->tx.outstanding + conn->zsrc_async.lent;
+	info->sdpi_outq = conn->tx.outstanding + sdp_zsrc_async_bytes(&conn->zsrc_async);
 	info->sdpi_bytes_lent = stats.zcopied;
 	info->sdpi_bytes_fetched = stats.bounced;
 	info->sdpi_bytes_taken = stats.read;

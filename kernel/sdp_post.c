@@ -71,8 +71,8 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 	msg->signalled = signalled || conn->tx.unsignalled >= SDP_POST_BURST ||
 			 conn->tx.unsignalled_bytes >= SDP_POST_BURST_BYTES;
 	conn->tx.inflight_bytes += msg->charged;
-	sdp_conn_stats_posted(&conn->stats, msg->payload, msg->payload || msg->loan);
-	if (msg->payload || msg->loan)
+	sdp_conn_stats_posted(&conn->stats, msg->payload, msg->payload || msg->umr);
+	if (msg->payload || msg->umr)
 		conn->tx.sent_at = jiffies;
 	sdp_count(conn->sn, SDP_CNT_MSGS_SENT, 1);
 	if (msg->payload)

@@ -3,24 +3,23 @@
  * Receiving on a connected socket.
  *
  * A call takes what has arrived; and if that is not enough it waits, in up to three
- * ways at once.  What the peer offers is read to where it is wanted (sdp_take.c).
+ * ways at once.  What the peer offers is read to where it is wanted (sdp_zsink.c).
  * A caller with a large buffer and nothing to read has the peer write there
- * (sdp_ask.c).  Anything else that comes is copied (sdp_bcopy.c).
+ * (sdp_zsink.c).  Anything else that comes is copied (sdp_bcopy.c).
  *
  * Errors come in TCP's order: bytes that arrived are delivered first, then
  * sk_err is reported once, then the stream is at its end.
  */
 #include <linux/sched/signal.h>
-#include "sdp_ask.h"
 #include "sdp_bcopy.h"
 #include "sdp_recv.h"
 #include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_sk_conn.h"
-#include "sdp_take.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 #include "sdp_wait.h"
+#include "sdp_zsink.h"
 
 /* Why there are no more than @seen bytes to read; 0: end of stream, or an
  * error that is the next call's, since this one has @done something;
@@ -109,17 +108,17 @@ static ssize_t sdp_recv_take(struct sock *sk, struct sdp_conn *conn,
 	size_t left = len, taken = 0;
 	ssize_t n, err = 0;
 
-	if (!sdp_take_begin(conn))
+	if (!sdp_zsink_read_begin(conn))
 		return 0;
 	add_wait_queue(&conn->wq, &wait);
 	for (;;) {
-		n = sdp_take_reap(conn);
+		n = sdp_zsink_read_reap(conn);
 		if (n)
 			since = jiffies;
 		taken += n;
 		do {
 			n = signal_pending(current) ? -EINTR :
-			    sdp_take_more(conn, &ahead, left);
+			    sdp_zsink_read_more(conn, &ahead, left);
 			if (n > 0) {
 				left -= n;
 				sdp_tx_run(conn);
@@ -128,13 +127,13 @@ static ssize_t sdp_recv_take(struct sock *sk, struct sdp_conn *conn,
 				left = 0;
 			}
 		} while (n > 0 && left);
-		if (!sdp_take_is_out(conn))
+		if (!sdp_zsink_read_is_out(conn))
 			break;
 		sdp_wait_cancelled(sk, conn, &wait, since);
 		sdp_rx_poll(conn);
 	}
 	remove_wait_queue(&conn->wq, &wait);
-	sdp_take_end(conn);
+	sdp_zsink_end(conn);
 	iov_iter_advance(iter, taken);
 	if (taken)
 		conn->rx.stamp = sdp_conn_stamp(conn);
@@ -156,13 +155,13 @@ static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
 	size_t got = 0;
 	int err = 0;
 
-	if (sdp_ask_make(conn, iter, len))
-		err = -ETIME;	/* what cannot be lent is copied */
+	if (sdp_zsink_avail_make(conn, iter, len))
+		err = -ETIME;	/* what cannot be registered is copied */
 	sdp_tx_run(conn);
 	for (;;) {
 		sdp_rx_poll(conn);
-		got += sdp_ask_reap(conn);
-		if (!sdp_ask_is_out(conn))
+		got += sdp_zsink_avail_reap(conn);
+		if (!sdp_zsink_avail_is_out(conn))
 			break;
 		if (cancelled) {
 			unsigned long before = jiffies;
@@ -183,12 +182,12 @@ static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
 		if (err)
 			cancelled = true;
 		if (cancelled) {
-			sdp_ask_cancel(conn);
+			sdp_zsink_avail_cancel(conn);
 			sdp_tx_run(conn);
 			until = jiffies;
 		}
 	}
-	sdp_take_end(conn);
+	sdp_zsink_end(conn);
 	iov_iter_advance(iter, got);
 	if (got)
 		conn->rx.stamp = sdp_conn_stamp(conn);
@@ -247,8 +246,8 @@ static bool sdp_recv_offered(struct sdp_recv *r)
 		r->done += n;
 	if (n >= 0)
 		return n;
-	/* It is fetched then; copying will say why, if that cannot be either. */
-	sdp_take_wanted(r->conn, false);
+	/* It is read to a buffer of ours then; copying will say why, if that cannot be either. */
+	sdp_zsink_wanted(r->conn, false);
 	r->take = false;
 	r->ask = false;
 	return true;
@@ -296,7 +295,7 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 	if (likely(!r->ask))
 		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
 	r->ask = false;		/* one occasion, however often he wakes */
-	if (!sdp_ask_begin(r->conn))
+	if (!sdp_zsink_avail_begin(r->conn))
 		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
 	n = sdp_recv_ask(r->sk, r->conn, &r->msg->msg_iter, r->len - r->done,
 			 &r->wait, &r->timeo);
@@ -382,8 +381,8 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	sdp_sk_conn_sync_buffers(sk, conn);
 	sdp_sk_conn_sync_stamps(sk, conn);
 	sdp_recv_wants(&r);
-	r.take = sdp_take_wants(conn, &msg->msg_iter,
-				r.timeo && !r.how ? len : 0);
+	r.take = sdp_zsink_wants(conn, &msg->msg_iter,
+				 r.timeo && !r.how ? len : 0);
 	r.ask = r.take;
 	do {
 		err = sdp_recv_queued(&r);
@@ -401,7 +400,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		err = r.done >= r.target ? 1 : sdp_recv_wait(&r, seen);
 	} while (!err);
 	if (r.take)
-		sdp_take_wanted(conn, true);
+		sdp_zsink_wanted(conn, true);
 	if (r.waiting)
 		remove_wait_queue(&conn->wq, &r.wait);
 	/* Less may be here now than the next event waits for. */

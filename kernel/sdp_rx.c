@@ -16,17 +16,17 @@
  */
 #include <linux/sched/signal.h>
 #include <linux/wait_bit.h>
-#include "sdp_ask.h"
 #include "sdp_chrcvbuf.h"
-#include "sdp_fetch.h"
-#include "sdp_lease.h"
-#include "sdp_loan.h"
-#include "sdp_offer.h"
 #include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
+#include "sdp_umr.h"
 #include "sdp_urg.h"
+#include "sdp_zsink.h"
+#include "sdp_zsink_bounce.h"
+#include "sdp_zsrc.h"
+#include "sdp_zsrc_async.h"
 
 /* Completions taken in one go before the worker is left with the rest. */
 enum { SDP_RX_BUDGET = 256 };
@@ -112,7 +112,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	spin_lock_bh(&conn->lock);
 	heard = sdp_flow_heard(&conn->flow, msg);
 	/* The device has done it by now: this is to know of it, or to object. */
-	if (unlikely(buf->ended) && !sdp_loan_end_key(conn, buf->key))
+	if (unlikely(buf->ended) && !sdp_umr_end_key(conn, buf->key))
 		heard = -EPROTO;
 	if (!heard)
 		sdp_refill_heard(conn);
@@ -123,13 +123,13 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		if (heard & SDP_HEARD_DELIVER)
 			WRITE_ONCE(conn->rx.coming, sdp_wire_payload(msg) != 0);
 		if (unlikely(heard & SDP_HEARD_ADVERT))
-			sdp_fetch_heard(conn, heard & SDP_HEARD_DELIVER);
+			sdp_zsink_bounce_heard(conn, heard & SDP_HEARD_DELIVER);
 		if (heard & SDP_HEARD_SENDSM)
 			conn->tx.ctl |= SDP_CTL_SENDSM;
 		if (unlikely(heard & SDP_HEARD_TOLD))
-			sdp_offer_told(conn, &conn->mode.told);
+			sdp_zsrc_told(conn, &conn->mode.told);
 		if (unlikely(heard & SDP_HEARD_FILLED))
-			sdp_ask_told(conn, &conn->mode.filled);
+			sdp_zsink_avail_told(conn, &conn->mode.filled);
 		if (unlikely(heard & SDP_HEARD_OWES))
 			conn->tx.ctl |= SDP_CTL_WR_COMPL | SDP_CTL_CANCEL_ACK;
 		if (heard & SDP_HEARD_RCVBUF) {
@@ -210,7 +210,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		sdp_rx_deliver(conn, buf, &msg, heard & SDP_HEARD_OOB_PRES);
 	if (unlikely(heard & SDP_HEARD_ADVERT)) {
 		conn->found.advert = true;
-		sdp_fetch_delivered(conn);
+		sdp_zsink_bounce_delivered(conn);
 	}
 	if (heard & SDP_HEARD_FIN)
 		conn->found.fin = true;
@@ -372,8 +372,8 @@ void sdp_rx_poll(struct sdp_conn *conn)
 			return;
 		}
 	} while (test_bit(SDP_CONN_AGAIN, &conn->flags));
-	if (unlikely(sdp_fetch_is_due(conn)))
-		sdp_fetch_more(conn);
+	if (unlikely(sdp_zsink_bounce_is_due(conn)))
+		sdp_zsink_bounce_more(conn);
 }
 
 bool sdp_rx_look(struct sdp_conn *conn)
@@ -439,7 +439,7 @@ void sdp_rx_work(struct work_struct *work)
 
 	sdp_tx_run(conn);
 	sdp_rx_poll(conn);
-	if (unlikely(READ_ONCE(conn->zsrc_async.lent)))
-		sdp_lease_settle(conn);
+	if (unlikely(sdp_zsrc_async_bytes(&conn->zsrc_async)))
+		sdp_zsrc_async_settle(conn);
 	sdp_conn_put(conn);
 }

@@ -4,27 +4,27 @@
  *
  * A call copies what it is given into messages (sdp_bcopy.c); or, when it is long
  * and may wait, lends its memory to the peer and returns when it is its own again
- * (sdp_offer.c); or, when its caller has said that the memory may be read after the
- * call, leaves it lent (sdp_lease.c).  What one way cannot do the next does, from
+ * (sdp_zsrc.c); or, when its caller has said that the memory may be read after the
+ * call, leaves it advertised (sdp_zsrc_async.c).  What one way cannot do the next does, from
  * the byte on where it stopped: copying can always be done.
  */
 #include "sdp_bcopy.h"
 #include "sdp_check.h"
-#include "sdp_lease.h"
-#include "sdp_loan.h"
-#include "sdp_offer.h"
 #include "sdp_rx.h"
 #include "sdp_send.h"
 #include "sdp_sk_conn.h"
 #include "sdp_tx.h"
+#include "sdp_umr.h"
 #include "sdp_wait.h"
+#include "sdp_zsrc.h"
+#include "sdp_zsrc_async.h"
 
 /* One send() under way. */
 struct sdp_send_call {
 	/* Of memory that may be read when the call has returned: */
 	struct ubuf_info *uarg;		/* to be told when it is free; or NULL */
-	bool lease;			/* it is long enough */
-	bool copied;			/* some of it was not lent */
+	bool async;			/* it stays advertised, and is long enough */
+	bool copied;			/* some of it was */
 	/* Of what may not: the counter of why it is copied after all; or 0. */
 	enum sdp_counter why;
 	/* What it costs, without sleep: */
@@ -72,7 +72,7 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * Wait until nothing is lent any more: memory that a device may touch is not the
+ * Wait until nothing is advertised any more: memory that a device may touch is not the
  * caller's, whatever he has heard or would like to do.  Bytes that the peer has.
  */
 static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
@@ -82,12 +82,12 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 	unsigned long since = jiffies;
 	size_t sent = 0;
 
-	sdp_offer_cancel(conn);
+	sdp_zsrc_cancel(conn);
 	sdp_tx_run(conn);
 	for (;;) {
 		sdp_rx_poll(conn);
-		sent += sdp_offer_reap(conn);
-		if (!sdp_offer_is_out(conn))
+		sent += sdp_zsrc_reap(conn);
+		if (!sdp_zsrc_is_out(&conn->zsrc))
 			return sent;
 		sdp_send_sleeps(call);
 		/* Not since the last byte: or a peer that tells of one after the
@@ -98,13 +98,12 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 	}
 }
 
-/* Sleep while memory is lent.  0: look again; or why it is to be taken back. */
+/* Sleep while memory is advertised.  0: look again; or why it is to be taken back. */
 static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 			       struct sdp_send_call *call, wait_queue_entry_t *wait,
 			       long *timeo)
 {
-	unsigned long until = READ_ONCE(conn->zsrc.lent_at) +
-			      sdp_check_patience(conn);
+	unsigned long until = sdp_zsrc_due(conn);
 	int err;
 
 	sdp_send_sleeps(call);
@@ -114,7 +113,7 @@ static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * Send by lending the memory: returns when nothing of it is lent any more, with
+ * Send by advertising the memory: returns when nothing of it is any more, with
  * the bytes that the peer has.  The iterator stands behind them.  What is left is
  * for copying, unless the peer has just told where it wants it: then @again.
  */
@@ -129,28 +128,28 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 	ssize_t n;
 	int err;
 
-	call->why = sdp_offer_begin(conn);
+	call->why = sdp_zsrc_begin(conn);
 	if (call->why)
 		return 0;
 	add_wait_queue(&conn->wq, &wait);
 	for (;;) {
 		sdp_rx_poll(conn);
-		sent += sdp_offer_reap(conn);
-		if (!stop && READ_ONCE(conn->zsrc.withdrawn)) {
+		sent += sdp_zsrc_reap(conn);
+		if (!stop && sdp_zsrc_withdrawn(conn)) {
 			call->why = SDP_CNT_COPIED_REFUSED;
 			stop = true;
 		}
 		n = 1;
 		while (!stop && n > 0 && iov_iter_count(&ahead)) {
-			n = sdp_offer_more(conn, sk_page_frag(sk), &ahead);
+			n = sdp_zsrc_more(conn, sk_page_frag(sk), &ahead);
 			if (n < 0) {
-				call->why = sdp_loan_why(n);
+				call->why = sdp_umr_why(n);
 				stop = true;
 			}
 			sdp_tx_run(conn);
 		}
-		if (!sdp_offer_is_out(conn) && (stop || !iov_iter_count(&ahead))) {
-			*again = READ_ONCE(conn->zsrc.withdrawn) &&
+		if (!sdp_zsrc_is_out(&conn->zsrc) && (stop || !iov_iter_count(&ahead))) {
+			*again = sdp_zsrc_withdrawn(conn) &&
 				 READ_ONCE(conn->mode.src.held.n);
 			break;
 		}
@@ -165,7 +164,7 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 		}
 	}
 	remove_wait_queue(&conn->wq, &wait);
-	sdp_offer_end(conn);
+	sdp_zsrc_end(conn);
 	iov_iter_advance(iter, sent);
 	return sent;
 }
@@ -173,24 +172,24 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 /* How often the queue is pushed while a long send is being copied. */
 enum { SDP_SEND_PUSH_EVERY = 4 };
 
-/* Some of it on its way, lent beyond the call or copied.  Bytes, or an error. */
+/* Some of it on its way, advertised beyond the call or copied.  Bytes, or an error. */
 static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
 			     struct msghdr *msg, int flags,
 			     struct sdp_send_call *call)
 {
 	ssize_t n;
 
-	if (unlikely(call->lease) && sdp_lease_pays(conn, &msg->msg_iter)) {
-		n = sdp_lease_more(conn, sk_page_frag(sk), &msg->msg_iter,
-				   call->uarg);
+	if (unlikely(call->async) && sdp_zsrc_async_pays(conn, &msg->msg_iter)) {
+		n = sdp_zsrc_async_more(conn, sk_page_frag(sk), &msg->msg_iter,
+					call->uarg);
 		if (n > 0 || n == -EAGAIN)
 			return n;
-		/* What cannot be lent is copied; a short piece, alone. */
-		call->lease = n == -EMSGSIZE;
-		call->why = sdp_loan_why(n);
+		/* What cannot be advertised is copied; a short piece, alone. */
+		call->async = n == -EMSGSIZE;
+		call->why = sdp_umr_why(n);
 	}
 	if (unlikely(call->why)) {
-		sdp_loan_copied(conn, call->why, msg_data_left(msg));
+		sdp_umr_copied(conn, call->why, msg_data_left(msg));
 		call->why = 0;
 	}
 	n = sdp_bcopy_send(conn, sk_page_frag(sk), &msg->msg_iter,
@@ -208,7 +207,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	u8 delay = sdp_sk_conn_delay(sk, flags);
 	size_t len = msg_data_left(msg);
 	bool lend = timeo && !(flags & MSG_OOB) && !stays &&
-		    sdp_offer_pays(conn, &msg->msg_iter);
+		    sdp_zsrc_pays(conn, &msg->msg_iter);
 	size_t done = 0, lent = 0;
 	int queued = 0;
 	ssize_t n = 0;
@@ -217,11 +216,11 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	if (lend && READ_ONCE(conn->sn->zcopy_adapt)) {
 		call->metered = true;
 		call->began = ktime_get_ns();
-		lend = sdp_offer_prefers(conn, len, call->began);
+		lend = sdp_zsrc_prefers(conn, len, call->began);
 		if (!lend)
 			call->why = SDP_CNT_COPIED_COST;
 	}
-	call->lease = unlikely(stays) && sdp_lease_begin(conn, len);
+	call->async = unlikely(stays) && sdp_zsrc_async_begin(conn, len);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	sdp_sk_conn_sync_buffers(sk, conn);
 	sdp_tx_set_delay(conn, delay);
@@ -243,7 +242,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 		if (n > 0) {
 			done += n;
 			if (++queued % SDP_SEND_PUSH_EVERY == 0 ||
-			    unlikely(call->lease))
+			    unlikely(call->async))
 				sdp_tx_run(conn);
 			continue;
 		}
@@ -262,7 +261,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	}
 	sdp_tx_run(conn);
 	if (unlikely(call->metered) && done == len)
-		sdp_offer_spent(conn, len, lent, ktime_get_ns() -
+		sdp_zsrc_spent(conn, len, lent, ktime_get_ns() -
 				call->began - call->slept);
 	if (done)
 		return done;
@@ -298,13 +297,13 @@ int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 		call.uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
 	if (!call.uarg)
 		return -ENOBUFS;
-	note = sdp_lease_note(call.uarg);
+	note = sdp_zsrc_async_note(call.uarg);
 	if (note) {
 		n = sdp_send_any(sk, ssk, conn, msg, flags, timeo, &call);
 		if (n > 0)
-			sdp_lease_tell_in_turn(conn, note, !call.copied);
+			sdp_zsrc_async_tell_in_turn(conn, note, !call.copied);
 		else
-			sdp_lease_tell(note, true);
+			sdp_zsrc_async_tell(note, true);
 	}
 	if (sdp_msg_ubuf(msg))
 		;	/* it is its owner's, who keeps it */

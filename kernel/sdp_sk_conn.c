@@ -9,12 +9,12 @@
  */
 #include <net/ipv6.h>
 #include "sdp_check.h"
-#include "sdp_fetch.h"
 #include "sdp_refill.h"
 #include "sdp_route.h"
 #include "sdp_sk_conn.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
+#include "sdp_zsink_bounce.h"
 
 u32 sdp_sk_conn_readable(const struct sock *sk, struct sdp_conn *conn)
 {
@@ -27,7 +27,7 @@ bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn)
 
 	return there >= sock_rcvlowat(sk, 0, INT_MAX) ||
 	       unlikely(there && (sdp_refill_is_full(conn) ||
-				  sdp_fetch_is_full(conn)));
+				  sdp_zsink_bounce_is_full(conn)));
 }
 
 static void sdp_sk_conn_data_ready(struct sdp_conn *conn, void *upper)
@@ -172,7 +172,7 @@ void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 		most = max_t(u32, least,
 			     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]));
 	}
-	sdp_tx_set_limit(conn, least, most);
+	sdp_sndbuf_set_limit(conn, least, most);
 	sdp_refill_set_max(conn, rcv);
 	sdp_sk_conn_sync_alive(sk, conn);
 }
@@ -273,7 +273,7 @@ void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly)
 			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
 		sdp_tx_run(conn);
 		/* What arrived, or now arrives, has no reader. */
-		if (READ_ONCE(conn->rx.inq) || sdp_fetch_is_behind(conn))
+		if (READ_ONCE(conn->rx.inq) || sdp_zsink_bounce_is_behind(conn))
 			orderly = false;
 	}
 	if (!orderly)

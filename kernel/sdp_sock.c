@@ -16,7 +16,6 @@
 #include <net/inet_common.h>
 #include <linux/sdp.h>
 #include "sdp_connect.h"
-#include "sdp_fetch.h"
 #include "sdp_listen.h"
 #include "sdp_opt.h"
 #include "sdp_recv.h"
@@ -27,6 +26,7 @@
 #include "sdp_sock.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
+#include "sdp_zsink_bounce.h"
 
 /* A reference to the connection if SDP carries the stream.  Locked on return
  * in any case; *@err is -ENOIOCTLCMD if TCP should answer.
@@ -56,8 +56,8 @@ static void sdp_sock_end(struct sdp_conn *conn)
 	if (READ_ONCE(conn->flags) & (BIT(SDP_CONN_FIRED_RECV) |
 				      BIT(SDP_CONN_FIRED_SEND)))
 		sdp_rx_poll(conn);
-	if (unlikely(sdp_fetch_is_due(conn)))
-		sdp_fetch_more(conn);
+	if (unlikely(sdp_zsink_bounce_is_due(conn)))
+		sdp_zsink_bounce_more(conn);
 	sdp_conn_leave(conn);
 	sdp_conn_put(conn);
 }
@@ -134,7 +134,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		err = sdp_connect_by_send(sock, ssk, msg, len);
 	}
 	sdp_ulp_put(ssk);
-	/* Memory that stays lent is told of once for each call of TCP's. */
+	/* Memory that stays advertised is told of once for each call of TCP's. */
 	if (err == -ENOIOCTLCMD && timeo < whole && !(flags & MSG_ZEROCOPY))
 		err = sdp_sock_tcp_send(sock, msg, timeo);
 	else if (err == -ENOIOCTLCMD)
@@ -274,7 +274,7 @@ static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (sdp_urg_is_valid(conn))
 		mask |= EPOLLPRI;
-	if (sk->sk_shutdown & SEND_SHUTDOWN || failed || sdp_tx_writable(conn))
+	if (sk->sk_shutdown & SEND_SHUTDOWN || failed || sdp_sndbuf_writable(conn))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
 		mask |= EPOLLERR;
@@ -294,7 +294,7 @@ static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
 	sdp_sk_conn_sync_alive(sk, conn);
 	sdp_sk_conn_sync_stamps(sk, conn);
 	/* Readable is what a read would have, so it must not wait for one. */
-	WRITE_ONCE(conn->rx.lazy, false);
+	sdp_zsink_set_direct(&conn->zsink, false);
 	mask = sdp_sock_ready(sk, ssk, conn);
 	if (!(mask & wanted & (EPOLLIN | EPOLLRDNORM))) {
 		sdp_rx_poll(conn);
@@ -474,7 +474,7 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 		} else if (conn) {
 			sdp_tx_want_space(conn);	/* reaps */
 			spin_lock_bh(&conn->lock);
-			value = conn->tx.outstanding + conn->zsrc_async.lent;
+			value = conn->tx.outstanding + sdp_zsrc_async_bytes(&conn->zsrc_async);
 			if (cmd == SIOCOUTQNSD)
 				value -= conn->tx.inflight_bytes;
 			spin_unlock_bh(&conn->lock);
@@ -520,7 +520,7 @@ static void sdp_sock_close(struct sock *sk, struct sdp_sk *ssk)
 	sdp_conn_get(conn);
 	sdp_rx_poll(conn);
 	orderly = ssk->mode == SDP_SK_CONNECTED && !READ_ONCE(conn->rx.inq) &&
-		  !sdp_fetch_is_behind(conn) &&
+		  !sdp_zsink_bounce_is_behind(conn) &&
 		  !(linger && !sk->sk_lingertime);
 	sdp_conn_enter(conn);
 	sdp_connect_abort(sk, ssk, orderly);

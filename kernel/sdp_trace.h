@@ -125,7 +125,7 @@ TRACE_EVENT(sdp_read,
 );
 
 /* Memory of a program is registered: the device may touch it from now on. */
-TRACE_EVENT(sdp_lend,
+TRACE_EVENT(sdp_reg,
 	TP_PROTO(u32 id, u32 bytes, u32 npages, u32 nents, u32 key, bool read),
 	TP_ARGS(id, bytes, npages, nents, key, read),
 	TP_STRUCT__entry(
@@ -150,7 +150,7 @@ TRACE_EVENT(sdp_lend,
 );
 
 /* And is its own again; so much of it has gone that way. */
-TRACE_EVENT(sdp_unlend,
+TRACE_EVENT(sdp_dereg,
 	TP_PROTO(u32 id, u32 bytes, u32 moved, u32 key),
 	TP_ARGS(id, bytes, moved, key),
 	TP_STRUCT__entry(
@@ -169,7 +169,7 @@ TRACE_EVENT(sdp_unlend,
 		  __entry->bytes, __entry->moved, __entry->key)
 );
 
-/* What could have been lent is copied; the reason is that counter's name. */
+/* What could have been advertised is copied; the reason is that counter's name. */
 TRACE_EVENT(sdp_copied,
 	TP_PROTO(u32 id, size_t bytes, const char *reason),
 	TP_ARGS(id, bytes, reason),

@@ -19,16 +19,16 @@
  * otherwise stay behind on an idle connection.  Otherwise completions are
  * reaped when the next message is posted.
  *
- * Who owns a message: the caller while he fills it; tx.queue; tx.posted and
+ * Who owns a message: the caller who fills it; tx.queue; tx.posted and
  * the device; then it is freed.
  */
 #include "sdp_check.h"
 #include "sdp_chrcvbuf.h"
 #include "sdp_ctl.h"
-#include "sdp_loan.h"
 #include "sdp_post.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
+#include "sdp_umr.h"
 
 enum {
 	SDP_TX_CORK_MS		= 200,
@@ -36,42 +36,18 @@ enum {
 	SDP_TX_REAP		= 8,		/* messages under way */
 };
 
-/* Count it as outstanding; false if the connection is gone, and so is it. */
-static bool sdp_tx_charge(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	u32 charge = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload -
-		     msg->charged;
+/* What is not copied, by those who know it. */
+static const struct sdp_tx_zcopy_ops *sdp_tx_zcopy __ro_after_init;
 
-	lockdep_assert_held(&conn->lock);
-	sdp_check_begin(conn);
-	if (conn->dead) {
-		conn->tx.outstanding -= msg->charged;
-		sdp_msg_free(conn, msg);
-		return false;
-	}
-	msg->charged += charge;
-	conn->tx.outstanding += charge;
-	sdp_mem_add(charge);
-	sdp_msg_fit(conn);
-	return true;
-}
-
-/* Behind what is queued. */
-static void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
+void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	if (!sdp_tx_charge(conn, msg))
+	/* What is written is no message of the peer's, and takes no memory of ours. */
+	if (unlikely(msg->op == SDP_OP_WRITE))
+		sdp_check_begin(conn);
+	else if (!sdp_sndbuf_charge(conn, msg))
 		return;
 	list_add_tail(&msg->node, &conn->tx.queue);
 	conn->tx.oob += msg->urgent;
-}
-
-/* The message that was to offer something is not needed. */
-static void sdp_tx_drop_offer(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	lockdep_assert_held(&conn->lock);
-	list_del_init(&msg->node);
-	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
-	sdp_msg_free(conn, msg);
 }
 
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
@@ -79,84 +55,6 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	spin_lock_bh(&conn->lock);
 	sdp_tx_enqueue(conn, msg);
 	spin_unlock_bh(&conn->lock);
-}
-
-/* What is lent has the connection's clocks run as what is copied has. */
-static void sdp_tx_enqueue_write(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	lockdep_assert_held(&conn->lock);
-	sdp_check_begin(conn);
-	list_add_tail(&msg->node, &conn->tx.queue);
-}
-
-/* Of what is lent beyond a call nobody waits for the end but the connection. */
-static void sdp_tx_lease(struct sdp_conn *conn, const struct sdp_loan *loan)
-{
-	if (!conn->zsrc_async.lent)
-		conn->zsrc.lent_at = jiffies;
-	WRITE_ONCE(conn->zsrc_async.lent, conn->zsrc_async.lent + loan->span.bytes);
-	sdp_check_async(conn);
-}
-
-int sdp_tx_queue_offer(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	bool lease = msg->loan->lease;
-	int err = sdp_loan_lend(conn, msg->loan);
-
-	spin_lock_bh(&conn->lock);
-	/* Nothing is listed behind sdp_tx_drop(). */
-	if (!err && (conn->dead || conn->tx.fin_queued || conn->err ||
-		     (!lease && conn->zsrc.withdrawn)))
-		err = -ECANCELED;
-	if (err) {
-		sdp_msg_free(conn, msg);
-	} else {
-		if (lease)
-			sdp_tx_lease(conn, msg->loan);
-		list_add_tail(&msg->loan->node, &conn->zsrc.loans);
-		if (msg->op == SDP_OP_WRITE)
-			sdp_tx_enqueue_write(conn, msg);
-		else
-			sdp_tx_enqueue(conn, msg);
-	}
-	spin_unlock_bh(&conn->lock);
-	return err;
-}
-
-void sdp_tx_queue_rest(struct sdp_conn *conn, struct sdp_loan *loan,
-		       struct list_head *msgs, struct list_head **behind)
-{
-	struct list_head *at = *behind;
-	struct sdp_msg *msg, *next;
-
-	spin_lock_bh(&conn->lock);
-	if (loan->msg)
-		at = &loan->msg->node;
-	list_for_each_entry_safe(msg, next, msgs, node) {
-		list_del_init(&msg->node);
-		if (!sdp_tx_charge(conn, msg))
-			continue;
-		list_add(&msg->node, at);
-		at = &msg->node;
-	}
-	if (loan->msg)
-		sdp_tx_drop_offer(conn, loan->msg);
-	else
-		*behind = at;
-	loan->rest = false;
-	spin_unlock_bh(&conn->lock);
-}
-
-void sdp_tx_withdraw(struct sdp_conn *conn)
-{
-	struct sdp_loan *loan;
-
-	lockdep_assert_held(&conn->lock);
-	conn->zsrc.withdrawn = true;
-	list_for_each_entry(loan, &conn->zsrc.loans, node)
-		if (loan->state == SDP_LOAN_QUEUED)
-			sdp_tx_drop_offer(conn, loan->msg);
-	conn->tx.done |= SDP_TX_DONE_LOAN;
 }
 
 struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
@@ -217,146 +115,44 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 	return true;
 }
 
-/* A SrcAvail that has nothing inline is for pipelined mode: lead us there. */
-static bool sdp_tx_needs_pipeline(const struct sdp_conn *conn,
-				  const struct sdp_msg *msg)
+bool sdp_tx_may_go(struct sdp_conn *conn)
 {
-	return !msg->payload && conn->mode.src.mode == SDP_MODE_COMBINED;
-}
-
-/* May what comes next of the stream be posted as it is? (4.1 to 4.4) */
-static bool sdp_tx_may_follow(const struct sdp_conn *conn,
-			      const struct sdp_msg *msg)
-{
-	const struct sdp_src *src = &conn->mode.src;
-
-	if (likely(!msg->loan))
-		return sdp_src_may_copy(src);
-	if (sdp_tx_needs_pipeline(conn, msg))
-		return sdp_src_may_change(src, SDP_MODE_PIPELINED);
-	return sdp_src_may_offer(src) && sdp_mode_has_advert(&conn->mode) &&
-	       src->out.n < READ_ONCE(conn->sn->zcopy_adverts);
-}
-
-/* What it offers is the peer's to read from now on. */
-static void sdp_tx_fill_offer(struct sdp_conn *conn, struct sdp_msg *msg,
-			      struct sdp_wire_msg *hdr)
-{
-	sdp_loan_fill_avail(msg->loan, hdr);
-	msg->loan->moved = msg->payload;
-}
-
-static void sdp_tx_stream_posted(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	struct sdp_src *src = &conn->mode.src;
-
-	if (likely(!msg->loan)) {
-		sdp_src_copied(src);
-		return;
-	}
-	sdp_src_offered(src, msg->mseq, msg->loan->span.bytes - msg->payload,
-			msg->payload);
-	/* The peer may have ended it before this message's completion comes. */
-	msg->loan = NULL;
-	conn->zsrc.lent_at = jiffies;
-	sdp_count(conn->sn, SDP_CNT_OFFERS, 1);
-}
-
-/* Write what is next of the stream to where the peer's reader wants it. */
-static bool sdp_tx_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
-{
-	struct sdp_src *src = &conn->mode.src;
-	const struct sdp_advert *to = sdp_src_may_write(src);
-	struct sdp_loan *loan = msg->loan;
-
-	/* Taken back meanwhile, or made void by what was copied. */
-	if (!to || to->left < loan->span.bytes) {
-		sdp_tx_withdraw(conn);
+	lockdep_assert_held(&conn->lock);
+	if (likely(sdp_post_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD))) {
+		conn->tx.waiting = false;
 		return true;
 	}
-	if (!sdp_post_may_register(conn))
-		return false;
-	msg->bytes = loan->span.bytes;
-	msg->va = to->va;
-	msg->rkey = to->rkey;
-	msg->signalled = true;
-	list_del_init(&msg->node);
-	loan->state = SDP_LOAN_OUT;
-	loan->msg = NULL;
-	conn->zsrc.filling = msg->more;
-	conn->tx.ctl |= SDP_CTL_WR_COMPL;
-	sdp_conn_stats_written(&conn->stats, msg->bytes);
-	conn->zsrc.lent_at = jiffies;
-	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->bytes);
-	sdp_count(conn->sn, SDP_CNT_WRITTEN, msg->bytes);
-	sdp_count(conn->sn, SDP_CNT_RDMA_WRITES, 1);
-	trace_sdp_write(conn->id, msg->bytes, to->rkey);
-	sdp_src_wrote(src, msg->bytes);
-	sdp_post_op(conn, msg);
-	return true;
+	if (!conn->tx.waiting)
+		sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
+	conn->tx.waiting = true;
+	sdp_check_starved(conn);
+	return false;
 }
 
-/*
- * A lease is next, and the peer has told where its reader wants that: it is
- * written there if there is room for it, and copied if not.
- */
-static bool sdp_tx_push_lease(struct sdp_conn *conn, struct sdp_msg *msg)
+void sdp_tx_post_data(struct sdp_conn *conn, struct sdp_msg *msg, struct sdp_wire_msg *hdr)
 {
-	const struct sdp_advert *to = sdp_src_may_write(&conn->mode.src);
-	struct sdp_loan *loan = msg->loan;
-
-	/* Something is owed for what is there: that goes first. */
-	if (!to || conn->mode.src.wrote)
-		return false;
-	if (to->left < loan->span.bytes) {
-		sdp_loan_lapse(conn, loan, SDP_CNT_COPIED_REFUSED);
-		return false;
-	}
-	if (!sdp_post_may_register(conn))
-		return false;
-	loan->op.op = SDP_OP_WRITE;
-	loan->op.slots = 2;
-	loan->op.full = true;
-	loan->msg = &loan->op;
-	list_add(&loan->op.node, &msg->node);
-	sdp_tx_drop_offer(conn, msg);
-	return sdp_tx_push_write(conn, &loan->op);
+	sdp_peer_ring_used(&conn->peer_ring);
+	list_del_init(&msg->node);
+	sdp_post_msg(conn, msg, hdr, !msg->full ||
+		     (!msg->more && list_empty(&conn->tx.queue)));
+	sdp_chrcvbuf_posted(conn, msg);
 }
 
+/* What is next of the stream. */
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
 	struct sdp_msg *msg;
 
 	msg = list_first_entry(&conn->tx.queue, struct sdp_msg, node);
-	if (unlikely(msg->op == SDP_OP_WRITE))
-		return sdp_tx_push_write(conn, msg);
-	if (unlikely(msg->loan && msg->loan->lease &&
-		     conn->mode.src.held.n))
-		return sdp_tx_push_lease(conn, msg);
-	if (sdp_tx_hold(conn, msg) || !sdp_tx_may_follow(conn, msg))
+	if (unlikely(msg->umr))
+		return sdp_tx_zcopy->push(conn, msg);
+	if (sdp_tx_hold(conn, msg) || !sdp_src_may_copy(&conn->mode.src))
 		return false;
-	if (!sdp_post_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD)) {
-		if (!conn->tx.waiting)
-			sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
-		conn->tx.waiting = true;
-		sdp_check_starved(conn);
+	if (!sdp_tx_may_go(conn))
 		return sdp_chrcvbuf_ask_more(conn, msg);	/* that goes first */
-	}
-	conn->tx.waiting = false;
-	if (unlikely(msg->loan)) {
-		if (sdp_tx_needs_pipeline(conn, msg))
-			return sdp_ctl_push_pipelined(conn);
-		if (!sdp_post_may_register(conn))
-			return false;
-		sdp_tx_fill_offer(conn, msg, &hdr);
-	}
-	sdp_peer_ring_used(&conn->peer_ring);
-	list_del_init(&msg->node);
-	sdp_post_msg(conn, msg, &hdr, !msg->full ||
-		     (!msg->more && list_empty(&conn->tx.queue)));
-	sdp_tx_stream_posted(conn, msg);
-	sdp_chrcvbuf_posted(conn, msg);
+	sdp_tx_post_data(conn, msg, &hdr);
+	sdp_src_copied(&conn->mode.src);
 	if (!msg->full)
 		sdp_cork_posted(&conn->cork, msg->mseq);
 	return true;
@@ -370,44 +166,6 @@ static bool sdp_tx_push_back(struct sdp_conn *conn)
 	msg = list_first_entry(&conn->tx.back, struct sdp_msg, node);
 	list_del_init(&msg->node);
 	msg->signalled = true;
-	sdp_post_op(conn, msg);
-	return true;
-}
-
-bool sdp_tx_may_take(const struct sdp_conn *conn, const struct sdp_loan *loan)
-{
-	const struct sdp_advert *from = sdp_snk_may_read(&conn->mode.snk);
-
-	return from && from->mseq == loan->op.mseq &&
-	       from->left >= loan->span.bytes;
-}
-
-/* Read what the peer offers to where it is wanted. */
-static bool sdp_tx_push_read(struct sdp_conn *conn)
-{
-	struct sdp_snk *snk = &conn->mode.snk;
-	const struct sdp_advert *from;
-	struct sdp_msg *msg;
-	u32 room;
-
-	from = sdp_snk_may_read(snk);
-	if (!from || conn->zsink.hold_reads)
-		return false;
-	msg = list_first_entry(&conn->zsink.reads, struct sdp_msg, node);
-	room = msg->loan ? msg->loan->span.bytes : msg->buf->size;
-	if (msg->loan && (!sdp_tx_may_take(conn, msg->loan) ||
-			  !sdp_post_may_register(conn)))
-		return false;
-	msg->bytes = min(room, from->left);
-	msg->va = from->va;
-	msg->rkey = from->rkey;
-	msg->signalled = true;
-	list_del_init(&msg->node);
-	if (msg->loan)
-		msg->loan->state = SDP_LOAN_OUT;
-	sdp_snk_reads(snk, msg->bytes);
-	sdp_count(conn->sn, SDP_CNT_RDMA_READS, 1);
-	trace_sdp_read(conn->id, msg->bytes, from->rkey, !!msg->loan);
 	sdp_post_op(conn, msg);
 	return true;
 }
@@ -429,14 +187,14 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 		return true;
 	if (unlikely(!list_empty(&conn->tx.back)))
 		return sdp_tx_push_back(conn);
-	if (unlikely(!list_empty(&conn->zsink.reads)) && !owed &&
-	    sdp_tx_push_read(conn))
+	if (unlikely(sdp_zsink_has_reads(&conn->zsink)) && !owed &&
+	    sdp_tx_zcopy->push_read(conn))
 		return true;
 	/* Or there would always be something under way. */
 	if (unlikely(sdp_reg_order_waits(&conn->reg)))
 		return false;
 	sdp_reg_order_take_owed(&conn->reg);
-	if (unlikely(conn->zsrc_async.lapsed)) {
+	if (unlikely(sdp_zsrc_async_refused(&conn->zsrc_async))) {
 		;	/* of the stream something else is next */
 	} else if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
@@ -450,8 +208,8 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	if (unlikely(sdp_reg_order_waits(&conn->reg)))
 		return false;
 	/* It is not a registration that keeps what is sent. */
-	if (unlikely(owed && !list_empty(&conn->zsink.reads)) &&
-	    sdp_tx_push_read(conn))
+	if (unlikely(owed && sdp_zsink_has_reads(&conn->zsink)) &&
+	    sdp_tx_zcopy->push_read(conn))
 		return true;
 	if (unlikely(sdp_peer_ring_uses_up(&conn->peer_ring)) && list_empty(&conn->tx.queue) &&
 	    !conn->tx.fin_queued &&
@@ -497,7 +255,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	if (unlikely(test_and_clear_bit(SDP_CONN_CHECK, &conn->flags))) {
 		conn->xp->poll_send(conn);
 		if (sdp_tx_may_post(conn))
-			sdp_check(conn);
+			sdp_check(conn, sdp_tx_zcopy->check(conn));
 	}
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
@@ -561,49 +319,21 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 	if (done & SDP_TX_DONE_SPACE)
 		sdp_conn_write_space(conn);
 	/* Leases are the worker's to return, and to copy. */
-	if (unlikely(done & SDP_TX_DONE_LOAN && READ_ONCE(conn->zsrc_async.lent)))
+	if (unlikely(done & SDP_TX_DONE_UMR && sdp_zsrc_async_bytes(&conn->zsrc_async)))
 		sdp_conn_queue_work(conn);
 	if (done & SDP_TX_DONE_READ)
 		sdp_conn_data_ready(conn);
-	else if (done & SDP_TX_DONE_LOAN && wq_has_sleeper(&conn->wq))
+	else if (done & SDP_TX_DONE_UMR && wq_has_sleeper(&conn->wq))
 		wake_up(&conn->wq);
-}
-
-void sdp_tx_set_limit(struct sdp_conn *conn, u32 least, u32 most)
-{
-	if (likely(least == READ_ONCE(conn->tx.limit_least) &&
-		   most == READ_ONCE(conn->tx.limit_most)))
-		return;
-	spin_lock_bh(&conn->lock);
-	WRITE_ONCE(conn->tx.limit_least, least);
-	WRITE_ONCE(conn->tx.limit_most, most);
-	WRITE_ONCE(conn->tx.limit, least);
-	spin_unlock_bh(&conn->lock);
-}
-
-/*
- * A writer waits, and the peer has all that it has buffers for and gives none back:
- * nobody reads there.  Two programs that write to each other before they read would
- * wait for ever, where TCP takes what its larger buffers hold.  It is no more than
- * memory until the peer reads: sdp_tx_wc() takes it back with the last byte.
- */
-static void sdp_tx_grow(struct sdp_conn *conn)
-{
-	u32 limit = conn->tx.limit;
-
-	if (likely(!conn->tx.waiting || conn->tx.inflight) ||
-	    limit >= conn->tx.limit_most || sdp_mem_is_short())
-		return;
-	WRITE_ONCE(conn->tx.limit, min_t(u64, limit * 2ULL, conn->tx.limit_most));
 }
 
 static u8 sdp_tx_take_done(struct sdp_conn *conn)
 {
 	u8 done = conn->tx.done;
 
-	if (conn->tx.want_space && !sdp_tx_writable(conn))
-		sdp_tx_grow(conn);
-	if (conn->tx.want_space && sdp_tx_writable(conn)) {
+	if (conn->tx.want_space && !sdp_sndbuf_writable(conn))
+		sdp_sndbuf_grow(conn);
+	if (conn->tx.want_space && sdp_sndbuf_writable(conn)) {
 		conn->tx.want_space = false;
 		done |= SDP_TX_DONE_SPACE;
 	}
@@ -675,43 +405,9 @@ bool sdp_tx_want_space(struct sdp_conn *conn)
 	return room;
 }
 
-/* What a caller has on loan he leaves on the list until it is free. */
-static bool sdp_tx_hold_back(struct list_head *loans)
-{
-	struct sdp_loan *loan;
-
-	list_for_each_entry(loan, loans, node)
-		loan->state = SDP_LOAN_BACK;
-	return !list_empty(loans);
-}
-
-/*
- * The device's part goes now, as no queue pair leads to it, and the pages with it.
- * The callers may be kept by one that does not come, and a device that is removed
- * does not wait for that.  The lists stay as they are meanwhile: nobody takes from
- * them what is not free, or puts anything behind it when the connection is dead.
- */
-static void sdp_tx_unlend(struct sdp_conn *conn, struct list_head *loans)
-{
-	struct sdp_loan *loan;
-
-	list_for_each_entry(loan, loans, node) {
-		if (loan->span.mr)
-			conn->xp->unlend(conn, &loan->span);
-		/* A lease is copied from perhaps, and the worker's to return. */
-		if (!loan->lease)
-			sdp_span_try_unpin(&loan->span);
-	}
-	spin_lock_bh(&conn->lock);
-	list_for_each_entry(loan, loans, node)
-		loan->state = SDP_LOAN_FREE;
-	spin_unlock_bh(&conn->lock);
-}
-
 void sdp_tx_drop(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg, *next;
-	bool loans, takes, asks;
 	LIST_HEAD(drop);
 
 	sdp_conn_uncork_never(conn);
@@ -720,7 +416,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	spin_lock_bh(&conn->lock);
 	list_splice_init(&conn->tx.posted, &drop);
 	list_splice_tail_init(&conn->tx.queue, &drop);
-	list_splice_tail_init(&conn->zsink.reads, &drop);
+	sdp_zsink_take_reads(&conn->zsink, &drop);
 	list_splice_tail_init(&conn->tx.back, &drop);
 	conn->tx.inflight = 0;
 	conn->tx.inflight_bytes = 0;
@@ -731,17 +427,20 @@ void sdp_tx_drop(struct sdp_conn *conn)
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
 	}
-	loans = sdp_tx_hold_back(&conn->zsrc.loans);
-	takes = sdp_tx_hold_back(&conn->zsink.takes);
-	asks = sdp_tx_hold_back(&conn->zsink.asks);
+	/* What callers have registered they leave on the lists until it is IDLE. */
+	sdp_umr_hold(sdp_zsrc_umrs(&conn->zsrc));
+	sdp_umr_hold(sdp_zsink_read_umrs(&conn->zsink));
+	sdp_umr_hold(sdp_zsink_avail_umrs(&conn->zsink));
 	spin_unlock_bh(&conn->lock);
-	if (loans)
-		sdp_tx_unlend(conn, &conn->zsrc.loans);
-	if (takes)
-		sdp_tx_unlend(conn, &conn->zsink.takes);
-	if (asks)
-		sdp_tx_unlend(conn, &conn->zsink.asks);
-	if (READ_ONCE(conn->zsrc_async.lent))
+	sdp_umr_drop(conn, sdp_zsrc_umrs(&conn->zsrc));
+	sdp_umr_drop(conn, sdp_zsink_read_umrs(&conn->zsink));
+	sdp_umr_drop(conn, sdp_zsink_avail_umrs(&conn->zsink));
+	if (sdp_zsrc_async_bytes(&conn->zsrc_async))
 		sdp_conn_queue_work(conn);
 	sdp_conn_write_space(conn);
+}
+
+void __init sdp_tx_init(const struct sdp_tx_zcopy_ops *ops)
+{
+	sdp_tx_zcopy = ops;
 }

@@ -44,7 +44,7 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 		conn->tx.done |= SDP_TX_DONE_READ;
 		sdp_count(conn->sn, SDP_CNT_FETCHED, msg->bytes);
 	} else {
-		msg->loan->moved = msg->bytes;
+		msg->umr->moved = msg->bytes;
 		sdp_count(conn->sn, SDP_CNT_TAKEN, msg->bytes);
 	}
 }
@@ -54,10 +54,10 @@ static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	msg->op = SDP_OP_TAKE_BACK;
 	msg->slots = 1;
-	msg->loan->state = SDP_LOAN_BACK;
-	msg->loan->moved = msg->bytes;
-	conn->zsrc.lent_at = jiffies;
-	if (msg->loan->lease)
+	msg->umr->state = SDP_UMR_INVALIDATING;
+	msg->umr->moved = msg->bytes;
+	sdp_zsrc_moved(&conn->zsrc, jiffies);
+	if (msg->umr->async)
 		sdp_zpolicy_offered(&conn->zpolicy, true);
 	list_add_tail(&msg->node, &conn->tx.back);
 }
@@ -76,8 +76,8 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 		/* Behind the error that was told no byte comes. */
 		if (msg->op == SDP_OP_READ && !(msg->buf && conn->rx.over))
 			sdp_tx_wc_read(conn, msg);
-		if (msg->loan)
-			conn->tx.done |= SDP_TX_DONE_LOAN;
+		if (msg->umr)
+			conn->tx.done |= SDP_TX_DONE_UMR;
 	}
 	conn->tx.inflight_bytes -= msg->charged;
 	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);

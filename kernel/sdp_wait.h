@@ -21,7 +21,7 @@ int sdp_wait_event(struct sock *sk, struct sdp_conn *conn,
 		   wait_queue_entry_t *wait, long *timeo);
 
 /**
- * sdp_wait_until() - the same, but no longer than memory is to be lent
+ * sdp_wait_until() - the same, but no longer than memory is to be advertised
  * @sk: as above
  * @conn: as above
  * @wait: as above

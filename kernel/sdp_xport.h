@@ -16,7 +16,7 @@ struct sdp_addr;
 struct sdp_buf;
 struct sdp_conn;
 struct sdp_msg;
-struct sdp_span;
+struct sdp_umem;
 
 /*
  * A connection exists before its transport has anything to post to or to poll, and
@@ -89,17 +89,17 @@ struct sdp_xport {
 	int (*map)(struct sdp_conn *conn, struct sdp_buf *buf);
 	void (*unmap)(struct sdp_conn *conn, struct sdp_buf *buf);
 	/* Make pinned memory ready to be read by the peer, or to be read into,
-	 * as span->dir says: its key and va are set.  Process context; sleeps.
+	 * as umem->dir says: its key and va are set.  Process context; sleeps.
 	 * 0 or a negative errno, also when it has no queues.
 	 */
-	int (*lend)(struct sdp_conn *conn, struct sdp_span *span);
+	int (*reg)(struct sdp_conn *conn, struct sdp_umem *umem);
 	/* Undo it: it was not posted, or taken back, or the device is done with
 	 * all of the connection.  Process context; sleeps; also when it is dead.
 	 */
-	void (*unlend)(struct sdp_conn *conn, struct sdp_span *span);
+	void (*dereg)(struct sdp_conn *conn, struct sdp_umem *umem);
 
 	/* The peer has had our device forget its key: under conn->lock. */
-	void (*ended)(struct sdp_conn *conn, struct sdp_span *span);
+	void (*invalidated)(struct sdp_conn *conn, struct sdp_umem *umem);
 
 	/* A posted message comes back: under conn->lock. */
 	void (*unmap_msg)(struct sdp_conn *conn, struct sdp_msg *msg);

@@ -23,6 +23,9 @@ owners() {
 	spare		buf
 	found		rx
 	zpolicy		zpolicy
+	zsrc		zcopy zsrc
+	zsrc_async	zcopy zsrc_async
+	zsink		zcopy zsink
 	EOF
 }
 

@@ -340,11 +340,11 @@ class Trace:
             elif event in ('sdp_read', 'sdp_write'):
                 size, key = re.match(r'bytes=(\d+) rkey=(\w+)', rest).groups()
                 self.rdma.setdefault((event[4:], ident), []).append((int(size), int(key, 16)))
-            elif event == 'sdp_lend':
+            elif event == 'sdp_reg':
                 size, key, what = re.match(r'bytes=(\d+) .* rkey=(\w+) to be (\w+)',
                                            rest).groups()
                 self.lent.setdefault(ident, []).append((int(size), int(key, 16), what))
-            elif event == 'sdp_unlend':
+            elif event == 'sdp_dereg':
                 size, moved, key = re.match(r'bytes=(\d+) moved=(\d+) rkey=(\w+)', rest).groups()
                 # Keys come again, but only one piece at a time has each.
                 what = next(w for _, k, w in reversed(self.lent[ident]) if k == int(key, 16))

@@ -556,7 +556,7 @@ static long long in_slab(const char *cache, const char *file)
 /* What the kernel has of objects of ours, in bytes. */
 static long long objects(void)
 {
-	static const char *const caches[] = { "conn", "buf", "msg", "loan" };
+	static const char *const caches[] = { "conn", "buf", "msg", "umr" };
 	long long sum = 0;
 	unsigned int i;
 

@@ -76,9 +76,9 @@ session() {
 }
 
 # What is done for each piece that is lent: function, and what it is.
-piece="sdp_span_pin=pin pin_user_pages_fast=the_kernel's_part_of_that
+piece="sdp_umem_pin=pin pin_user_pages_fast=the_kernel's_part_of_that
 sdp_ib_lend=map,_choose_key sdp_qp_post_send=register,_post_SrcAvail
-sdp_qp_post_invalidate=post_invalidation sdp_ib_unlend=unmap sdp_span_unpin=unpin"
+sdp_qp_post_invalidate=post_invalidation sdp_ib_dereg=unmap sdp_umem_unpin=unpin"
 
 # What a connection asks of the device, and what it would ask if nothing were kept.
 connection="ib_create_qp_kernel=make_a_queue_pair ib_modify_qp=change_its_state

@@ -24,9 +24,9 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include "sdp_net.h"
-#include "sdp_span.h"
+#include "sdp_umem.h"
 
-static bool sdp_span_charge(struct sdp_net *sn, u32 npages)
+static bool sdp_umem_charge(struct sdp_net *sn, u32 npages)
 {
 	u64 max = (u64)sdp_net_bounded(sn, zcopy_pinned) * 1024 / PAGE_SIZE;
 
@@ -37,59 +37,59 @@ static bool sdp_span_charge(struct sdp_net *sn, u32 npages)
 }
 
 /* One entry is no longer than any device can be given. */
-enum { SDP_SPAN_ENTRY = 64 * 1024 };
+enum { SDP_UMEM_ENTRY = 64 * 1024 };
 
 /* Ready for as many pages, charged for, in so many entries. */
-static int sdp_span_begin(struct sdp_span *span, struct sdp_net *sn, u32 npages,
+static int sdp_umem_begin(struct sdp_umem *umem, struct sdp_net *sn, u32 npages,
 			  u32 nents, u8 dir)
 {
-	if (!sdp_span_charge(sn, npages))
+	if (!sdp_umem_charge(sn, npages))
 		return -ENOBUFS;
-	span->sg = span->few;
-	if (nents > SDP_SPAN_FEW)
-		span->sg = kvmalloc_array(nents, sizeof(*span->sg), GFP_KERNEL);
-	if (!span->sg) {
+	umem->sg = umem->few;
+	if (nents > SDP_UMEM_FEW)
+		umem->sg = kvmalloc_array(nents, sizeof(*umem->sg), GFP_KERNEL);
+	if (!umem->sg) {
 		atomic_long_sub(npages, &sn->pinned);
 		return -ENOMEM;
 	}
-	span->sn = sn;
-	span->dir = dir;
-	span->mr = NULL;
-	span->bytes = 0;
-	span->npages = 0;
-	span->nents = 0;
+	umem->sn = sn;
+	umem->dir = dir;
+	umem->mr = NULL;
+	umem->bytes = 0;
+	umem->npages = 0;
+	umem->nents = 0;
 	return 0;
 }
 
 /* No more pages are to come, of @npages that were charged. */
-static void sdp_span_end(struct sdp_span *span, u32 npages)
+static void sdp_umem_end(struct sdp_umem *umem, u32 npages)
 {
-	atomic_long_sub(npages - span->npages, &span->sn->pinned);
-	if (span->nents)
-		sg_mark_end(span->sg + span->nents - 1);
-	else if (span->sg != span->few)
-		kvfree(span->sg);
+	atomic_long_sub(npages - umem->npages, &umem->sn->pinned);
+	if (umem->nents)
+		sg_mark_end(umem->sg + umem->nents - 1);
+	else if (umem->sg != umem->few)
+		kvfree(umem->sg);
 }
 
 /* @n pages that lie together, behind what it has: with the last entry if they lie
  * behind that.
  */
-static void sdp_span_add(struct sdp_span *span, struct page *page, u32 n,
+static void sdp_umem_add(struct sdp_umem *umem, struct page *page, u32 n,
 			 u32 off, u32 bytes)
 {
 	struct scatterlist *last;
 
-	span->npages += n;
-	span->bytes += bytes;
-	if (span->nents) {
-		last = span->sg + span->nents - 1;
-		if (last->length + bytes <= SDP_SPAN_ENTRY &&
+	umem->npages += n;
+	umem->bytes += bytes;
+	if (umem->nents) {
+		last = umem->sg + umem->nents - 1;
+		if (last->length + bytes <= SDP_UMEM_ENTRY &&
 		    sg_phys(last) + last->length == page_to_phys(page) + off) {
 			last->length += bytes;
 			return;
 		}
 	}
-	last = span->sg + span->nents++;
+	last = umem->sg + umem->nents++;
 	*last = (struct scatterlist) {};
 	sg_set_page(last, page, bytes, off);
 }
@@ -98,13 +98,13 @@ static void sdp_span_add(struct sdp_span *span, struct page *page, u32 n,
  * Pages of an iterator that lie one behind the other as a device is to see them:
  * all but the first begin with the page, all but the last end with it.
  */
-static void sdp_span_refer(struct sdp_span *span, const struct iov_iter *iter,
+static void sdp_umem_refer(struct sdp_umem *umem, const struct iov_iter *iter,
 			   size_t left, u32 npages)
 {
 	const struct bio_vec *bv = iter->bvec;
 	size_t off = iter->iov_offset;
 
-	while (left && span->npages < npages) {
+	while (left && umem->npages < npages) {
 		size_t at = bv->bv_offset + off;
 		size_t here = min3(left, bv->bv_len - off,
 				   PAGE_SIZE - offset_in_page(at));
@@ -116,10 +116,10 @@ static void sdp_span_refer(struct sdp_span *span, const struct iov_iter *iter,
 			off = 0;
 			continue;
 		}
-		if ((span->npages && offset_in_page(at)) || !sendpage_ok(page))
+		if ((umem->npages && offset_in_page(at)) || !sendpage_ok(page))
 			break;
 		get_page(page);
-		sdp_span_add(span, page, 1, offset_in_page(at), here);
+		sdp_umem_add(umem, page, 1, offset_in_page(at), here);
 		left -= here;
 		off += here;
 		if (offset_in_page(at) + here < PAGE_SIZE)
@@ -127,172 +127,172 @@ static void sdp_span_refer(struct sdp_span *span, const struct iov_iter *iter,
 	}
 }
 
-static int sdp_span_hold_pages(struct sdp_span *span, struct sdp_net *sn,
+static int sdp_umem_hold_pages(struct sdp_umem *umem, struct sdp_net *sn,
 			       const struct iov_iter *iter, u32 bytes)
 {
 	size_t left = min_t(size_t, bytes, iov_iter_count(iter));
 	u32 npages = DIV_ROUND_UP(left, PAGE_SIZE) + 1;
 	int err;
 
-	err = sdp_span_begin(span, sn, npages, npages, DMA_TO_DEVICE);
+	err = sdp_umem_begin(umem, sn, npages, npages, DMA_TO_DEVICE);
 	if (err)
 		return err;
-	span->pinned = false;
-	sdp_span_refer(span, iter, left, npages);
-	sdp_span_end(span, npages);
-	return span->npages ? span->bytes : -EFAULT;
+	umem->pinned = false;
+	sdp_umem_refer(umem, iter, left, npages);
+	sdp_umem_end(umem, npages);
+	return umem->npages ? umem->bytes : -EFAULT;
 }
 
 /* Of these pages so many lie together, no more than an entry takes. */
-static u32 sdp_span_run(struct page **pages, u32 n)
+static u32 sdp_umem_run(struct page **pages, u32 n)
 {
 	unsigned long pfn = page_to_pfn(*pages);
 	u32 i = 1;
 
-	n = min_t(u32, n, SDP_SPAN_ENTRY / PAGE_SIZE);
+	n = min_t(u32, n, SDP_UMEM_ENTRY / PAGE_SIZE);
 	while (i < n && page_to_pfn(pages[i]) == pfn + i)
 		i++;
 	return i;
 }
 
 enum {
-	SDP_SPAN_BATCH	= 64,	/* pages pinned at a time */
+	SDP_UMEM_BATCH	= 64,	/* pages pinned at a time */
 	/* So many pages in an entry, and pinning more costs next to nothing. */
-	SDP_SPAN_LONG	= 8,
+	SDP_UMEM_LONG	= 8,
 };
 
 /* Pins from @addr on, as much of it as there is; why there is no more.  @bytes of
  * the @most that may be, unless it lies together: that takes few entries, of the
  * @nents that there are.
  */
-static int sdp_span_pin_pages(struct sdp_span *span, unsigned long addr,
+static int sdp_umem_pin_pages(struct sdp_umem *umem, unsigned long addr,
 			      u32 bytes, u32 most, u32 nents)
 {
-	unsigned int gup = span->dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
-	struct page *pages[SDP_SPAN_BATCH];
+	unsigned int gup = umem->dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
+	struct page *pages[SDP_UMEM_BATCH];
 	u32 off = offset_in_page(addr), run, here;
 	/* Whole pages, or there would be one that is held twice. */
 	u32 least = min_t(u32, round_up(off + bytes, PAGE_SIZE) - off, most);
 	int i, n, want;
 
-	while (span->bytes < least ||
-	       (span->bytes < most && span->nents < nents &&
-		span->nents * SDP_SPAN_LONG <= span->npages)) {
-		here = (span->bytes < least ? least : most) - span->bytes;
+	while (umem->bytes < least ||
+	       (umem->bytes < most && umem->nents < nents &&
+		umem->nents * SDP_UMEM_LONG <= umem->npages)) {
+		here = (umem->bytes < least ? least : most) - umem->bytes;
 		want = min3(DIV_ROUND_UP(off + here, (u32)PAGE_SIZE),
-			    (u32)ARRAY_SIZE(pages), nents - span->nents);
-		n = pin_user_pages_fast(addr + span->bytes, want, gup, pages);
+			    (u32)ARRAY_SIZE(pages), nents - umem->nents);
+		n = pin_user_pages_fast(addr + umem->bytes, want, gup, pages);
 		here = min_t(u32, here, want * PAGE_SIZE - off);
 		for (i = 0; i < n; i += run) {
 			u32 part;
 
-			run = sdp_span_run(pages + i, n - i);
+			run = sdp_umem_run(pages + i, n - i);
 			part = min_t(u32, here, run * PAGE_SIZE - off);
-			sdp_span_add(span, pages[i], run, off, part);
+			sdp_umem_add(umem, pages[i], run, off, part);
 			here -= part;
 			off = 0;
 		}
 		if (n < want)
 			return n < 0 ? n : -EFAULT;
 	}
-	if (span->bytes == least) {
-		span->sg[span->nents - 1].length -= least - bytes;
-		span->bytes = bytes;
+	if (umem->bytes == least) {
+		umem->sg[umem->nents - 1].length -= least - bytes;
+		umem->bytes = bytes;
 	}
 	return 0;
 }
 
-static int sdp_span_hold_user(struct sdp_span *span, struct sdp_net *sn,
+static int sdp_umem_hold_user(struct sdp_umem *umem, struct sdp_net *sn,
 			      unsigned long addr, u32 bytes, u32 most, u8 dir)
 {
 	u32 npages = DIV_ROUND_UP(offset_in_page(addr) + most, PAGE_SIZE);
 	u32 nents = max_t(u32, DIV_ROUND_UP(offset_in_page(addr) + bytes,
-					    PAGE_SIZE), SDP_SPAN_FEW);
+					    PAGE_SIZE), SDP_UMEM_FEW);
 	int err;
 
-	err = sdp_span_begin(span, sn, npages, nents, dir);
+	err = sdp_umem_begin(umem, sn, npages, nents, dir);
 	if (err)
 		return err;
-	span->pinned = true;
-	err = sdp_span_pin_pages(span, addr, bytes, most, nents);
-	sdp_span_end(span, npages);
-	return span->npages ? span->bytes : err;
+	umem->pinned = true;
+	err = sdp_umem_pin_pages(umem, addr, bytes, most, nents);
+	sdp_umem_end(umem, npages);
+	return umem->npages ? umem->bytes : err;
 }
 
-int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
+int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir)
 {
 	unsigned long addr;
 	int n;
 
 	if (iov_iter_is_bvec(iter) && dir == DMA_TO_DEVICE)
-		return sdp_span_hold_pages(span, sn, iter,
-					   min_t(u32, bytes, SDP_SPAN_BYTES));
+		return sdp_umem_hold_pages(umem, sn, iter,
+					   min_t(u32, bytes, SDP_UMEM_BYTES));
 	if (!user_backed_iter(iter))
 		return -EINVAL;
 	addr = (unsigned long)sdp_iter_addr(iter);
-	most = min3((size_t)most, sdp_iter_len(iter), (size_t)SDP_SPAN_BYTES);
+	most = min3((size_t)most, sdp_iter_len(iter), (size_t)SDP_UMEM_BYTES);
 	bytes = min(bytes, most);
 	if (!bytes)
 		return -EINVAL;
-	n = sdp_span_hold_user(span, sn, addr, bytes, most, dir);
+	n = sdp_umem_hold_user(umem, sn, addr, bytes, most, dir);
 	/* Perhaps there is room for what is wanted in any case. */
 	if (n == -ENOBUFS && bytes < most)
-		n = sdp_span_hold_user(span, sn, addr, bytes, bytes, dir);
+		n = sdp_umem_hold_user(umem, sn, addr, bytes, bytes, dir);
 	return n;
 }
 
-static struct page *sdp_span_page(struct scatterlist *sg, u32 n)
+static struct page *sdp_umem_page(struct scatterlist *sg, u32 n)
 {
 	return pfn_to_page(page_to_pfn(sg_page(sg)) + n);
 }
 
-static u32 sdp_span_pages(const struct scatterlist *sg)
+static u32 sdp_umem_pages(const struct scatterlist *sg)
 {
 	return DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE);
 }
 
-static void sdp_span_put_entry(const struct sdp_span *span,
+static void sdp_umem_put_entry(const struct sdp_umem *umem,
 			       struct scatterlist *sg, bool dirty)
 {
-	u32 n = sdp_span_pages(sg);
+	u32 n = sdp_umem_pages(sg);
 
-	if (span->pinned)
+	if (umem->pinned)
 		unpin_user_page_range_dirty_lock(sg_page(sg), n, dirty);
 	else
 		while (n--)
-			put_page(sdp_span_page(sg, n));
+			put_page(sdp_umem_page(sg, n));
 }
 
 /* @dirty: what is put is still to be marked so. */
-static void sdp_span_put(struct sdp_span *span, bool dirty)
+static void sdp_umem_put(struct sdp_umem *umem, bool dirty)
 {
 	u32 i;
 
-	for (i = 0; i < span->nents; i++)
-		sdp_span_put_entry(span, span->sg + i, dirty);
-	atomic_long_sub(span->npages, &span->sn->pinned);
-	if (span->sg != span->few)
-		kvfree(span->sg);
-	span->sg = span->few;
-	span->nents = 0;
-	span->npages = 0;
+	for (i = 0; i < umem->nents; i++)
+		sdp_umem_put_entry(umem, umem->sg + i, dirty);
+	atomic_long_sub(umem->npages, &umem->sn->pinned);
+	if (umem->sg != umem->few)
+		kvfree(umem->sg);
+	umem->sg = umem->few;
+	umem->nents = 0;
+	umem->npages = 0;
 }
 
-void sdp_span_unpin(struct sdp_span *span)
+void sdp_umem_unpin(struct sdp_umem *umem)
 {
-	sdp_span_put(span, span->dir == DMA_FROM_DEVICE);
+	sdp_umem_put(umem, umem->dir == DMA_FROM_DEVICE);
 }
 
 /* Mark it without waiting for a page's lock.  One that is written back from now on
  * and clean then is so with all that the device has put there.
  */
-static bool sdp_span_try_dirty(struct scatterlist *sg)
+static bool sdp_umem_try_dirty(struct scatterlist *sg)
 {
-	u32 n = sdp_span_pages(sg);
+	u32 n = sdp_umem_pages(sg);
 
 	while (n--) {
-		struct folio *folio = page_folio(sdp_span_page(sg, n));
+		struct folio *folio = page_folio(sdp_umem_page(sg, n));
 
 		if (folio_test_dirty(folio))
 			continue;
@@ -304,20 +304,20 @@ static bool sdp_span_try_dirty(struct scatterlist *sg)
 	return true;
 }
 
-void sdp_span_try_unpin(struct sdp_span *span)
+void sdp_umem_try_unpin(struct sdp_umem *umem)
 {
 	u32 i;
 
-	if (span->dir == DMA_FROM_DEVICE)
-		for (i = 0; i < span->nents; i++)
-			if (!sdp_span_try_dirty(span->sg + i))
+	if (umem->dir == DMA_FROM_DEVICE)
+		for (i = 0; i < umem->nents; i++)
+			if (!sdp_umem_try_dirty(umem->sg + i))
 				return;
-	sdp_span_put(span, false);
+	sdp_umem_put(umem, false);
 }
 
-void sdp_span_copy(const struct sdp_span *span, u32 skip, void *to, u32 bytes)
+void sdp_umem_copy(const struct sdp_umem *umem, u32 skip, void *to, u32 bytes)
 {
-	struct scatterlist *sg = span->sg;
+	struct scatterlist *sg = umem->sg;
 	u32 at, here;
 
 	for (; bytes; sg++) {
@@ -325,7 +325,7 @@ void sdp_span_copy(const struct sdp_span *span, u32 skip, void *to, u32 bytes)
 			at = sg->offset + skip;
 			here = min3(bytes, sg->length - skip,
 				    (u32)(PAGE_SIZE - offset_in_page(at)));
-			memcpy_from_page(to, sdp_span_page(sg, at >> PAGE_SHIFT),
+			memcpy_from_page(to, sdp_umem_page(sg, at >> PAGE_SHIFT),
 					 offset_in_page(at), here);
 			to += here;
 			bytes -= here;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A stretch of memory, held so that a device can read or write it; see
- * sdp_span.c.
+ * sdp_umem.c.
  */
-#ifndef _SDP_SPAN_H
-#define _SDP_SPAN_H
+#ifndef _SDP_UMEM_H
+#define _SDP_UMEM_H
 
 #include <linux/dma-direction.h>
 #include <linux/list.h>
@@ -17,12 +17,12 @@ struct sdp_net;
 
 /* Pages of one, and one more where it does not begin with a page. */
 enum {
-	SDP_SPAN_PAGES	= 256,
-	SDP_SPAN_BYTES	= SDP_SPAN_PAGES * 4096,
-	SDP_SPAN_FEW	= 64 + 1,	/* for which no memory is allocated */
+	SDP_UMEM_PAGES	= 256,
+	SDP_UMEM_BYTES	= SDP_UMEM_PAGES * 4096,
+	SDP_UMEM_FEW	= 64 + 1,	/* for which no memory is allocated */
 };
 
-struct sdp_span {
+struct sdp_umem {
 	struct sdp_net *sn;		/* charged for it */
 	u32 bytes;
 	u16 npages;
@@ -31,24 +31,24 @@ struct sdp_span {
 					 * is read, FROM_DEVICE if it is written
 					 */
 	bool pinned;			/* a process's; or pages with references */
-	/* What the transport keeps with it while it is lent: see lend(). */
+	/* What the transport keeps with it while it is registered: see reg(). */
 	void *dev;
 	void *mr;
 	u32 key;
 	u64 va;				/* by which the key's holder knows it */
 	struct scatterlist *sg;		/* these, or more of its own */
-	struct scatterlist few[SDP_SPAN_FEW];
+	struct scatterlist few[SDP_UMEM_FEW];
 };
 
 /**
- * sdp_span_pin() - hold what an iterator stands at
- * @span: what to fill in
+ * sdp_umem_pin() - hold what an iterator stands at
+ * @umem: what to fill in
  * @sn: namespace whose net.sdp.zcopy_pinned bounds it
  * @iter: of user memory, or pages (ITER_BVEC), to be read, that may be referred
  *	to; not advanced
  * @bytes: how much, at most; of user memory not more than one segment is taken,
  *	of pages no more than lie one behind the other, and not more than
- *	SDP_SPAN_BYTES
+ *	SDP_UMEM_BYTES
  * @most: from @bytes, of user memory: so much if it lies together (huge pages),
  *	where to pin more costs next to nothing
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
@@ -57,36 +57,36 @@ struct sdp_span {
  * Return: bytes held, from 1; -EFAULT if nothing could be, -EINVAL if it is
  * other memory, -ENOBUFS if too much is held already, -ENOMEM.
  */
-int sdp_span_pin(struct sdp_span *span, struct sdp_net *sn,
+int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir);
 
 /**
- * sdp_span_unpin() - the device has done with it
- * @span: from sdp_span_pin(); holds nothing after, which may be undone again
+ * sdp_umem_unpin() - the device has done with it
+ * @umem: from sdp_umem_pin(); holds nothing after, which may be undone again
  *
  * Context: process; may sleep, for whoever has locked one of its pages.
  */
-void sdp_span_unpin(struct sdp_span *span);
+void sdp_umem_unpin(struct sdp_umem *umem);
 
 /**
- * sdp_span_try_unpin() - the same, without waiting for anybody
- * @span: from sdp_span_pin()
+ * sdp_umem_try_unpin() - the same, without waiting for anybody
+ * @umem: from sdp_umem_pin()
  *
  * What was written to and is locked by somebody stays as it is.
  *
  * Context: process.
  */
-void sdp_span_try_unpin(struct sdp_span *span);
+void sdp_umem_try_unpin(struct sdp_umem *umem);
 
 /**
- * sdp_span_copy() - copy from it
- * @span: from sdp_span_pin()
+ * sdp_umem_copy() - copy from it
+ * @umem: from sdp_umem_pin()
  * @skip: bytes to leave out
  * @to: where to
  * @bytes: how many, not more than are left
  *
  * Context: process.
  */
-void sdp_span_copy(const struct sdp_span *span, u32 skip, void *to, u32 bytes);
+void sdp_umem_copy(const struct sdp_umem *umem, u32 skip, void *to, u32 bytes);
 
 #endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading what the peer advertises into buffers of ours.
+ *
+ * A SrcAvail names memory of the peer's that holds the next bytes of the stream
+ * (protocol text, 4.3).  While there is one nothing else of the stream can come,
+ * so what is advertised always stands behind all that has arrived: no place in the
+ * receive queue is needed for it, and bytes take theirs when they have been read.
+ *
+ * The bytes go to the reader like any others.  That costs the reader the copy that it
+ * always had; the peer's is saved.  It is done at once where no reader waits, or one
+ * wants little: the peer's caller sits in send() until its memory is read, and poll()
+ * may not say "readable" of bytes that a read could not have.  Before accept() too, in
+ * what is left of the little that a connection has then.
+ *
+ * A caller who sleeps in recv() with a large buffer is better served by sdp_zsink.c.
+ * If the last reader was such a one it is given a moment to come.
+ */
+#include "sdp_mem.h"
+#include "sdp_refill.h"
+#include "sdp_tx.h"
+#include "sdp_zsink.h"
+#include "sdp_zsink_bounce.h"
+
+enum {
+	SDP_ZSINK_BOUNCE_SIZE	= 64 * 1024,	/* bytes of one read */
+	SDP_ZSINK_BOUNCE_SHORT	= 64 * 1024,	/* unread, when memory is short for all */
+	SDP_ZSINK_BOUNCE_WAIT	= HZ / 500 + 1,	/* for a reader who may be on his way */
+};
+
+static void sdp_zsink_bounce_refuse(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	sdp_snk_refuse(&conn->mode.snk);
+	conn->tx.ctl |= SDP_CTL_SENDSM;
+}
+
+void sdp_zsink_bounce_heard(struct sdp_conn *conn, bool inlined)
+{
+	lockdep_assert_held(&conn->lock);
+	if (!conn->caps.may_read || !sdp_conn_zcopy(conn))
+		sdp_zsink_bounce_refuse(conn);
+	else
+		sdp_zsink_hold(conn, inlined);
+}
+
+void sdp_zsink_bounce_delivered(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	sdp_zsink_hold(conn, false);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Bytes that may lie unread in buffers made for that.  Before accept() they are part
+ * of what the ring may have.
+ */
+static u32 sdp_zsink_bounce_limit(const struct sdp_conn *conn)
+{
+	u32 most = sdp_refill_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
+	bool owned = READ_ONCE(conn->owned);
+	u32 mem = sdp_ring_mem(&conn->ring);
+
+	if (sdp_mem_is_over())
+		return 0;
+	if (sdp_mem_is_short())
+		return owned ? SDP_ZSINK_BOUNCE_SHORT : 0;
+	most = min(most, sdp_ring_max_bytes(&conn->ring));
+	if (owned)
+		return max_t(u32, most, PAGE_SIZE);
+	return most > mem ? round_down(most - mem, PAGE_SIZE) : 0;
+}
+
+/* Bytes of the next buffer, which is of 2^n pages; 0: there is no room. */
+static u32 sdp_zsink_bounce_room(u32 limit, u32 has)
+{
+	if (limit < has + PAGE_SIZE)
+		return 0;
+	return min_t(u32, rounddown_pow_of_two(limit - has), SDP_ZSINK_BOUNCE_SIZE);
+}
+
+bool sdp_zsink_bounce_is_full(const struct sdp_conn *conn)
+{
+	return !sdp_zsink_bounce_room(sdp_zsink_bounce_limit(conn),
+				      READ_ONCE(conn->rx.fetched)) &&
+	       !READ_ONCE(conn->rx.fetching);
+}
+
+/*
+ * Is there a reader who would rather take it, and perhaps will?  He will if he is
+ * in a call; or else not, if he was given the time.
+ */
+static bool sdp_zsink_bounce_waits(struct sdp_conn *conn)
+{
+	bool late = test_and_clear_bit(SDP_CONN_FETCH, &conn->flags);
+
+	if (!sdp_zsink_is_direct(&conn->zsink))
+		return false;
+	if (sdp_zsink_has_readers(&conn->zsink))
+		return true;
+	if (late)
+		return false;
+	sdp_conn_fetch_later(conn, SDP_ZSINK_BOUNCE_WAIT);
+	return true;
+}
+
+/* Bytes for which a buffer is to be made; -ENOMEM if they may not have one. */
+static int sdp_zsink_bounce_wanted(struct sdp_conn *conn)
+{
+	u32 limit, has, room;
+	s64 want;
+
+	spin_lock_bh(&conn->lock);
+	want = sdp_zsink_unread(conn);
+	spin_lock(&conn->rx.lock);
+	limit = sdp_zsink_bounce_limit(conn);
+	has = conn->rx.fetched;
+	room = sdp_zsink_bounce_room(limit, has);
+	if (want > room && !conn->owned)
+		sdp_ring_withhold(&conn->ring);
+	spin_unlock(&conn->rx.lock);
+	spin_unlock_bh(&conn->lock);
+	if (want <= 0)
+		return 0;
+	if (!limit && !has)
+		return -ENOMEM;
+	/* The rest waits for the reader. */
+	return min_t(s64, want, room);
+}
+
+bool sdp_zsink_bounce_is_behind(struct sdp_conn *conn)
+{
+	bool behind;
+
+	spin_lock_bh(&conn->lock);
+	behind = sdp_snk_is_behind(&conn->mode.snk);
+	spin_unlock_bh(&conn->lock);
+	return behind;
+}
+
+static struct sdp_msg *sdp_zsink_bounce_alloc(struct sdp_conn *conn, u32 want)
+{
+	u32 size = roundup_pow_of_two(max_t(u32, want, PAGE_SIZE));
+	struct sdp_buf *buf = NULL;
+	struct sdp_msg *msg;
+
+	/* Large pages may be rare; small ones do.  Without any it is refused. */
+	for (; !buf && size >= PAGE_SIZE; size /= 2)
+		buf = sdp_buf_alloc(conn, size, true,
+				    GFP_KERNEL | __GFP_NORETRY);
+	if (!buf)
+		return NULL;
+	msg = sdp_msg_alloc_read(buf, GFP_KERNEL);
+	if (!msg)
+		sdp_buf_free(conn, buf);
+	return msg;
+}
+
+void sdp_zsink_bounce_more(struct sdp_conn *conn)
+{
+	struct sdp_msg *msg = NULL;
+	int want;
+
+	if (sdp_zsink_bounce_waits(conn))
+		return;
+	while ((want = sdp_zsink_bounce_wanted(conn)) > 0) {
+		msg = sdp_zsink_bounce_alloc(conn, want);
+		if (!msg)
+			break;
+		spin_lock_bh(&conn->lock);
+		sdp_zsink_add_read(conn, msg);
+		sdp_zsink_drop_bounced(conn, false);
+		spin_unlock_bh(&conn->lock);
+		sdp_tx_run(conn);
+	}
+	if (!want && !sdp_zsink_has_reads(&conn->zsink))
+		return;
+	spin_lock_bh(&conn->lock);
+	if (want)
+		sdp_zsink_bounce_refuse(conn);
+	if (!sdp_snk_unread(&conn->mode.snk))
+		sdp_zsink_drop_bounced(conn, true);
+	spin_unlock_bh(&conn->lock);
+	if (want)
+		sdp_tx_run(conn);
+}

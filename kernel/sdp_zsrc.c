@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The source without a copy: the memory of a call that waits.
+ *
+ * A long blocking send() is not copied.  It is cut into pieces; each is pinned,
+ * registered for the peer to read, and advertised by a SrcAvail in its turn of the
+ * stream (protocol text, 4.3).  In pipelined mode several are out at a time, so
+ * that pinning one overlaps with reading another.  When the peer has told that a
+ * piece is read its key is invalidated, and when the device has done that the
+ * pages are unpinned: only then does the call return.
+ *
+ * A reader who waits with a large buffer tells of it by a SinkAvail, before there
+ * is anything to be read (4.4).  Then the next pieces are written there by RDMA: no
+ * copy on either side, and half a round trip less.  A RdmaWrCompl tells how much,
+ * once: when the buffer is nearly full, or when the call has nothing more to write.
+ * What is short goes by copy, as Data, which makes the SinkAvail void.  A piece
+ * waits in its turn of the stream; if the SinkAvail is gone by then, it is
+ * withdrawn, and the caller sees to it that it goes another way.
+ *
+ * The call that advertises is alone: whoever else sends meanwhile waits as if there
+ * were no room, since what a refusal (SendSm) gives back must go by copy before
+ * anything that comes later in the stream.
+ *
+ * A piece is QUEUED until its message is posted, then ADVERTISED (or being written).
+ * It is INVALIDATING when the peer has read it or refuses, and IDLE when its key
+ * leads nowhere: by the completion of the request that says so, or with the queue
+ * pair.  Memory that stays advertised when the call has returned is sdp_zsrc_async.c's,
+ * and stands in the same list.
+ */
+#include <linux/uio.h>
+#include "sdp_check.h"
+#include "sdp_ctl.h"
+#include "sdp_post.h"
+#include "sdp_trace.h"
+#include "sdp_tx.h"
+#include "sdp_umr.h"
+#include "sdp_zsrc.h"
+
+enum {
+	/* A SrcAvail of combined mode brings so many bytes with it: fewer and
+	 * some peers drop them, and read them again (4.3).
+	 */
+	SDP_ZSRC_INLINE	= 64,
+	/* In combined mode one is out, and the next is made meanwhile. */
+	SDP_ZSRC_COMBINED	= 2,
+};
+
+bool sdp_zsrc_can(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->caps.may_lend) &&
+	       READ_ONCE(conn->snd_max) >= sizeof(struct sdp_wire_srcah) +
+					   SDP_ZSRC_INLINE;
+}
+
+bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
+{
+	u32 least = sdp_conn_zcopy(conn);
+
+	return least && iov_iter_count(iter) >= least &&
+	       user_backed_iter(iter) && sdp_iter_len(iter) >= least &&
+	       sdp_zsrc_can(conn);
+}
+
+bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now)
+{
+	enum sdp_zpolicy_way way;
+
+	spin_lock_bh(&conn->lock);
+	way = sdp_zpolicy_begin(&conn->zpolicy, len, now);
+	spin_unlock_bh(&conn->lock);
+	return way == SDP_WAY_ZCOPY;
+}
+
+void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
+{
+	spin_lock_bh(&conn->lock);
+	sdp_zpolicy_end(&conn->zpolicy, len, lent ? SDP_WAY_ZCOPY : SDP_WAY_COPY, ns);
+	spin_unlock_bh(&conn->lock);
+}
+
+enum sdp_counter sdp_zsrc_begin(struct sdp_conn *conn)
+{
+	enum sdp_counter why = 0;
+
+	spin_lock_bh(&conn->lock);
+	if (conn->dead || conn->zsrc.busy || sdp_zsrc_async_bytes(&conn->zsrc_async))
+		why = SDP_CNT_COPIED_BUSY;
+	else if (!sdp_zpolicy_may_offer(&conn->zpolicy, conn->mode.src.held.n))
+		why = SDP_CNT_COPIED_HABIT;
+	if (!why) {
+		WRITE_ONCE(conn->zsrc.busy, true);
+		conn->zsrc.withdrawn = false;
+		sdp_zsrc_moved(&conn->zsrc, jiffies);
+	}
+	spin_unlock_bh(&conn->lock);
+	return why;
+}
+
+void sdp_zsrc_drop_msg(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	lockdep_assert_held(&conn->lock);
+	list_del_init(&msg->node);
+	WRITE_ONCE(conn->tx.outstanding, conn->tx.outstanding - msg->charged);
+	sdp_msg_free(conn, msg);
+}
+
+/* What a call advertises and nobody knows goes another way; nor is more queued. */
+static void sdp_zsrc_withdraw(struct sdp_conn *conn)
+{
+	struct sdp_umr *umr;
+
+	lockdep_assert_held(&conn->lock);
+	conn->zsrc.withdrawn = true;
+	list_for_each_entry(umr, &conn->zsrc.umrs, node)
+		if (umr->state == SDP_UMR_QUEUED)
+			sdp_zsrc_drop_msg(conn, umr->msg);
+	conn->tx.done |= SDP_TX_DONE_UMR;
+}
+
+/* Nobody waits for the end of what stays advertised but the connection. */
+static void sdp_zsrc_stays(struct sdp_conn *conn, const struct sdp_umr *umr)
+{
+	if (!sdp_zsrc_async_bytes(&conn->zsrc_async))
+		sdp_zsrc_moved(&conn->zsrc, jiffies);
+	sdp_zsrc_async_add(&conn->zsrc_async, umr->umem.bytes);
+	sdp_check_async(conn);
+}
+
+int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_umr *umr = msg->umr;
+	int err = sdp_umr_reg(conn, umr);
+
+	spin_lock_bh(&conn->lock);
+	/* Nothing is listed behind sdp_tx_drop(). */
+	if (!err && (conn->dead || conn->tx.fin_queued || conn->err ||
+		     (!umr->async && conn->zsrc.withdrawn)))
+		err = -ECANCELED;
+	if (err) {
+		sdp_msg_free(conn, msg);
+	} else {
+		if (umr->async)
+			sdp_zsrc_stays(conn, umr);
+		list_add_tail(&umr->node, &conn->zsrc.umrs);
+		sdp_tx_enqueue(conn, msg);
+	}
+	spin_unlock_bh(&conn->lock);
+	return err;
+}
+
+/* Does a SrcAvail made now belong to pipelined mode? */
+static bool sdp_zsrc_pipelined(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->mode.req_pipe) && conn->mode.src.max > 1;
+}
+
+static bool sdp_zsrc_has_room(struct sdp_conn *conn)
+{
+	u8 max = sdp_zsrc_pipelined(conn) ? conn->mode.src.max :
+					     SDP_ZSRC_COMBINED;
+	struct list_head *umr;
+
+	max = min_t(u32, max, READ_ONCE(conn->sn->zcopy_adverts));
+
+	/* The list is the caller's, but for the state of what is on it. */
+	list_for_each(umr, &conn->zsrc.umrs)
+		if (!--max)
+			return false;
+	return true;
+}
+
+void sdp_zsrc_lapse(struct sdp_conn *conn, struct sdp_umr *umr, enum sdp_counter why)
+{
+	lockdep_assert_held(&conn->lock);
+	if (!umr->why)
+		umr->why = why;
+	umr->rest = true;
+	sdp_zsrc_async_refuse(&conn->zsrc_async);
+	conn->tx.done |= SDP_TX_DONE_UMR;
+}
+
+int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
+		     struct sdp_umr *umr)
+{
+	u32 want = sdp_zsrc_pipelined(conn) ? 0 : SDP_ZSRC_INLINE;
+	struct sdp_msg *msg;
+	u32 room;
+
+	msg = sdp_msg_alloc(conn, frag, SDP_MID_SRC_AVAIL, want, GFP_KERNEL,
+			    &room);
+	if (!msg)
+		return -ENOMEM;
+	if (room < want) {
+		sdp_msg_free(conn, msg);
+		return -ENOMEM;
+	}
+	msg->full = true;
+	/* What the device reads, and not what is mapped there by now, if anything. */
+	sdp_umem_copy(&umr->umem, 0, sdp_msg_payload_at(msg), want);
+	sdp_msg_grow(frag, msg, want);
+	msg->umr = umr;
+	msg->slots = 2;
+	umr->msg = msg;
+	return 0;
+}
+
+/* Room in the SinkAvail that is next, behind what waits to be written there. */
+static s64 sdp_zsrc_write_room(struct sdp_conn *conn, bool *waits)
+{
+	const struct sdp_advert *to;
+	struct sdp_umr *umr;
+	s64 room = 0;
+
+	*waits = false;
+	spin_lock_bh(&conn->lock);
+	to = sdp_src_may_write(&conn->mode.src);
+	if (to)
+		room = to->left;
+	list_for_each_entry(umr, &conn->zsrc.umrs, node) {
+		*waits = true;
+		if (umr->state == SDP_UMR_QUEUED)
+			room -= umr->umem.bytes;
+	}
+	spin_unlock_bh(&conn->lock);
+	return room;
+}
+
+static ssize_t sdp_zsrc_write_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
+{
+	struct sdp_umr *umr;
+	bool waits;
+	size_t most;
+	s64 room;
+	int err;
+
+	room = sdp_zsrc_write_room(conn, &waits);
+	if (room < sdp_umr_write_least(conn))
+		return waits ? 0 : -ENOBUFS;
+	most = min_t(s64, sdp_umr_piece(conn, iov_iter_count(iter), false),
+		     room);
+	umr = sdp_umr_make(conn, SDP_OP_WRITE, DMA_TO_DEVICE, iter,
+			   min_t(size_t, bytes, most), most);
+	if (IS_ERR(umr))
+		return PTR_ERR(umr);
+	bytes = umr->umem.bytes;
+	umr->msg = &umr->op;
+	umr->op.full = true;
+	umr->op.more = iov_iter_count(iter) > bytes;
+	err = sdp_zsrc_queue(conn, umr->msg);
+	if (err) {
+		sdp_umr_return(conn, umr);
+		return err;
+	}
+	iov_iter_advance(iter, bytes);
+	return bytes;
+}
+
+ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
+		      struct iov_iter *iter)
+{
+	struct sdp_umr *umr;
+	u32 bytes, most;
+	int err;
+
+	if (!sdp_zsrc_has_room(conn))
+		return 0;
+	most = sdp_umr_piece(conn, iov_iter_count(iter), false);
+	bytes = sdp_umr_piece(conn, iov_iter_count(iter),
+			      list_empty_careful(&conn->zsrc.umrs));
+	if (READ_ONCE(conn->mode.src.held.n))
+		return sdp_zsrc_write_more(conn, iter, bytes);
+	umr = sdp_umr_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
+			   bytes, most);
+	if (IS_ERR(umr))
+		return PTR_ERR(umr);
+	bytes = umr->umem.bytes;
+	err = sdp_zsrc_message(conn, frag, umr);
+	if (!err)
+		err = sdp_zsrc_queue(conn, umr->msg);
+	if (err) {
+		sdp_umr_return(conn, umr);
+		return err;
+	}
+	iov_iter_advance(iter, bytes);
+	return bytes;
+}
+
+size_t sdp_zsrc_reap(struct sdp_conn *conn)
+{
+	size_t bytes = sdp_umr_reap(conn, &conn->zsrc.umrs);
+
+	if (bytes) {
+		sdp_count(conn->sn, SDP_CNT_LENT, bytes);
+		spin_lock_bh(&conn->lock);
+		sdp_conn_stats_zcopied(&conn->stats, bytes);
+		spin_unlock_bh(&conn->lock);
+	}
+	return bytes;
+}
+
+void sdp_zsrc_cancel(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	sdp_zsrc_withdraw(conn);
+	if (sdp_src_may_cancel(&conn->mode.src))
+		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
+	sdp_zsrc_moved(&conn->zsrc, jiffies);
+	spin_unlock_bh(&conn->lock);
+}
+
+void sdp_zsrc_end(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	WRITE_ONCE(conn->zsrc.busy, false);
+	if (!conn->zsrc.withdrawn)
+		sdp_zpolicy_offered(&conn->zpolicy, true);
+	conn->zsrc.more = false;
+	conn->tx.ctl |= SDP_CTL_WR_COMPL;
+	spin_unlock_bh(&conn->lock);
+	/* Who waits for room may be told, or his DisConn go. */
+	sdp_tx_run(conn);
+	if (wq_has_sleeper(&conn->wq))
+		wake_up(&conn->wq);
+}
+
+void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
+{
+	struct sdp_umr *umr;
+	u32 bytes = told->bytes;
+	u8 done = told->done;
+
+	lockdep_assert_held(&conn->lock);
+	list_for_each_entry(umr, &conn->zsrc.umrs, node) {
+		/* What is written is ours alone. */
+		if (umr->state != SDP_UMR_ADVERTISED || umr->op.op == SDP_OP_WRITE)
+			continue;
+		umr->moved += bytes;
+		bytes = 0;
+		if (!done && !(told->news & SDP_ADVERT_WITHDRAWN))
+			break;
+		sdp_umr_comes_back(conn, umr);
+		if (done)
+			done--;
+		if (!umr->async)
+			continue;
+		if (umr->moved < umr->umem.bytes)
+			sdp_zsrc_lapse(conn, umr, SDP_CNT_COPIED_REFUSED);
+		else
+			sdp_zpolicy_offered(&conn->zpolicy, true);
+	}
+	if (told->news & SDP_ADVERT_WITHDRAWN && !conn->mode.src.held.n)
+		sdp_zpolicy_offered(&conn->zpolicy, false);
+	if (told->news & SDP_ADVERT_WITHDRAWN && conn->zsrc.busy &&
+	    !conn->zsrc.withdrawn) {
+		sdp_zsrc_withdraw(conn);
+		if (!conn->mode.src.held.n)
+			sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
+	} else if (sdp_zsrc_async_refused(&conn->zsrc_async) && !conn->mode.src.held.n) {
+		sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
+	}
+	sdp_conn_stats_taken(&conn->stats, told->bytes);
+	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, told->bytes);
+	sdp_timers_moved(&conn->timers, jiffies);
+	sdp_zsrc_moved(&conn->zsrc, jiffies);
+	conn->tx.done |= SDP_TX_DONE_UMR;
+}
+
+/* A SrcAvail that has nothing inline is for pipelined mode: lead us there. */
+static bool sdp_zsrc_needs_pipeline(const struct sdp_conn *conn, const struct sdp_msg *msg)
+{
+	return !msg->payload && conn->mode.src.mode == SDP_MODE_COMBINED;
+}
+
+/* May a SrcAvail be posted now, or what leads to it? (4.1 to 4.3) */
+static bool sdp_zsrc_may_follow(const struct sdp_conn *conn, const struct sdp_msg *msg)
+{
+	const struct sdp_src *src = &conn->mode.src;
+
+	if (sdp_zsrc_needs_pipeline(conn, msg))
+		return sdp_src_may_change(src, SDP_MODE_PIPELINED);
+	return sdp_src_may_offer(src) && sdp_mode_has_advert(&conn->mode) &&
+	       src->out.n < READ_ONCE(conn->sn->zcopy_adverts);
+}
+
+/* Write what is next of the stream to where the peer's reader wants it. */
+static bool sdp_zsrc_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_src *src = &conn->mode.src;
+	const struct sdp_advert *to = sdp_src_may_write(src);
+	struct sdp_umr *umr = msg->umr;
+
+	/* Taken back meanwhile, or made void by what was copied. */
+	if (!to || to->left < umr->umem.bytes) {
+		sdp_zsrc_withdraw(conn);
+		return true;
+	}
+	if (!sdp_post_may_register(conn))
+		return false;
+	msg->bytes = umr->umem.bytes;
+	msg->va = to->va;
+	msg->rkey = to->rkey;
+	msg->signalled = true;
+	list_del_init(&msg->node);
+	umr->state = SDP_UMR_ADVERTISED;
+	umr->msg = NULL;
+	conn->zsrc.more = msg->more;
+	conn->tx.ctl |= SDP_CTL_WR_COMPL;
+	sdp_conn_stats_written(&conn->stats, msg->bytes);
+	sdp_zsrc_moved(&conn->zsrc, jiffies);
+	sdp_count(conn->sn, SDP_CNT_BYTES_SENT, msg->bytes);
+	sdp_count(conn->sn, SDP_CNT_WRITTEN, msg->bytes);
+	sdp_count(conn->sn, SDP_CNT_RDMA_WRITES, 1);
+	trace_sdp_write(conn->id, msg->bytes, to->rkey);
+	sdp_src_wrote(src, msg->bytes);
+	sdp_post_op(conn, msg);
+	return true;
+}
+
+/*
+ * What stays advertised after its call is next, and the peer has told where its
+ * reader wants that: it is written there if there is room for it, and copied if not.
+ */
+static bool sdp_zsrc_push_async(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	const struct sdp_advert *to = sdp_src_may_write(&conn->mode.src);
+	struct sdp_umr *umr = msg->umr;
+
+	/* Something is owed for what is there: that goes first. */
+	if (!to || conn->mode.src.wrote)
+		return false;
+	if (to->left < umr->umem.bytes) {
+		sdp_zsrc_lapse(conn, umr, SDP_CNT_COPIED_REFUSED);
+		return false;
+	}
+	if (!sdp_post_may_register(conn))
+		return false;
+	umr->op.op = SDP_OP_WRITE;
+	umr->op.slots = 2;
+	umr->op.full = true;
+	umr->msg = &umr->op;
+	list_add(&umr->op.node, &msg->node);
+	sdp_zsrc_drop_msg(conn, msg);
+	return sdp_zsrc_push_write(conn, &umr->op);
+}
+
+/* What it advertises is the peer's to read from now on. */
+static bool sdp_zsrc_push_avail(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	struct sdp_wire_msg hdr = {};
+	struct sdp_umr *umr = msg->umr;
+
+	if (!sdp_zsrc_may_follow(conn, msg) || !sdp_tx_may_go(conn))
+		return false;
+	if (sdp_zsrc_needs_pipeline(conn, msg))
+		return sdp_ctl_push_pipelined(conn);
+	if (!sdp_post_may_register(conn))
+		return false;
+	sdp_umr_fill_avail(umr, &hdr);
+	umr->moved = msg->payload;
+	sdp_tx_post_data(conn, msg, &hdr);
+	sdp_src_offered(&conn->mode.src, msg->mseq, umr->umem.bytes - msg->payload,
+			msg->payload);
+	/* The peer may have ended it before this message's completion comes. */
+	msg->umr = NULL;
+	sdp_zsrc_moved(&conn->zsrc, jiffies);
+	sdp_count(conn->sn, SDP_CNT_OFFERS, 1);
+	return true;
+}
+
+bool sdp_zsrc_push(struct sdp_conn *conn, struct sdp_msg *msg)
+{
+	lockdep_assert_held(&conn->lock);
+	if (msg->op == SDP_OP_WRITE)
+		return sdp_zsrc_push_write(conn, msg);
+	if (msg->umr->async && conn->mode.src.held.n)
+		return sdp_zsrc_push_async(conn, msg);
+	return sdp_zsrc_push_avail(conn, msg);
+}
+
+unsigned long sdp_zsrc_due(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->zsrc.at) + sdp_check_patience(conn);
+}
+
+bool sdp_zsrc_withdrawn(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->zsrc.withdrawn);
+}

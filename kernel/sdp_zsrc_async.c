@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The source without a copy, asynchronously: memory stays advertised when the call
+ * has returned.
+ *
+ * A program that sends with MSG_ZEROCOPY, or by io_uring's SEND_ZC, leaves its buffer
+ * alone until it is told; and the pages of a file that sendfile() or splice() bring
+ * are only referred to.  So the call need not wait for the peer as in sdp_zsrc.c:
+ * the pieces take their places in the stream, others send behind them, and what
+ * becomes of them is the connection's affair.
+ *
+ * Each piece goes the way of any (QUEUED, ADVERTISED, INVALIDATING, IDLE), with these
+ * differences:
+ *   - one that is next in the stream when the peer has told of a reader's buffer
+ *     becomes an RDMA Write into it, if it fits;
+ *   - what the peer refuses goes by copy, before all that is queued behind it
+ *     (zsrc_async.refused keeps that back meanwhile).  The worker copies: there is no
+ *     caller whose time it is, and a completion may not sleep;
+ *   - so does what the peer has not come for within net.sdp.zcopy_wait.  A peer that
+ *     does not answer that either loses the connection, so no page is held for ever;
+ *   - when it is IDLE the worker returns the memory, and tells its owner whether it was
+ *     copied in the end.
+ *
+ * A program may have so advertised four times what SO_SNDBUF lets it have outstanding
+ * (SDP_SNDBUF_ASYNC).  What is refused of that is copied whether there is room or not.
+ *
+ * The owner is told through an skb, empty but for the ubuf_info that it carries:
+ * that is how the kernel's own users are told, and io_uring takes it as the sign
+ * that something was sent without a copy.  A call that copied has one as well,
+ * and hangs it on the last piece, so that calls are told of in their order.
+ */
+#include <linux/sched/mm.h>
+#include <linux/skbuff.h>
+#include <linux/uio.h>
+#include "sdp_check.h"
+#include "sdp_tx.h"
+#include "sdp_umr.h"
+#include "sdp_zsrc.h"
+#include "sdp_zsrc_async.h"
+
+struct sk_buff *sdp_zsrc_async_note(struct ubuf_info *uarg)
+{
+	struct sk_buff *note = alloc_skb(0, GFP_KERNEL_ACCOUNT);
+
+	if (note)
+		skb_zcopy_set(note, uarg, NULL);
+	return note;
+}
+
+void sdp_zsrc_async_tell(struct sk_buff *note, bool lent)
+{
+	if (!note)
+		return;
+	skb_zcopy_clear(note, lent);
+	consume_skb(note);
+}
+
+void sdp_zsrc_async_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
+				 bool lent)
+{
+	struct sdp_umr *last;
+
+	note->cb[0] = lent;
+	spin_lock_bh(&conn->lock);
+	if (conn->zsrc_async.bytes) {
+		last = list_last_entry(sdp_zsrc_umrs(&conn->zsrc), struct sdp_umr, node);
+		__skb_queue_tail(&last->notes, note);
+		note = NULL;
+	} else if (conn->zsrc_async.telling) {
+		__skb_queue_tail(&conn->zsrc_async.notes, note);
+		note = NULL;
+	}
+	spin_unlock_bh(&conn->lock);
+	sdp_zsrc_async_tell(note, lent);
+}
+
+bool sdp_zsrc_async_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
+{
+	if (!iov_iter_is_bvec(iter))
+		return sdp_zsrc_pays(conn, iter);
+	/* How much of it lies together is seen when it is held. */
+	return iov_iter_count(iter) >= sdp_conn_zcopy(conn);
+}
+
+bool sdp_zsrc_async_begin(struct sdp_conn *conn, size_t len)
+{
+	u32 least = sdp_conn_zcopy(conn);
+	bool may;
+
+	if (!least || len < least || !sdp_zsrc_can(conn))
+		return false;
+	spin_lock_bh(&conn->lock);
+	may = sdp_zpolicy_may_offer(&conn->zpolicy, conn->mode.src.held.n);
+	spin_unlock_bh(&conn->lock);
+	if (!may)
+		sdp_umr_copied(conn, SDP_CNT_COPIED_HABIT, len);
+	return may;
+}
+
+static void sdp_zsrc_async_return(struct sdp_conn *conn, struct sdp_umr *umr)
+{
+	struct sk_buff *note = umr->note;
+	struct sk_buff_head notes;
+	bool lent = !umr->copied;
+
+	__skb_queue_head_init(&notes);
+	skb_queue_splice(&umr->notes, &notes);
+	sdp_umr_return(conn, umr);
+	sdp_zsrc_async_tell(note, lent);
+	while ((note = __skb_dequeue(&notes)))
+		sdp_zsrc_async_tell(note, note->cb[0]);
+}
+
+/* Who has copied since the last one was taken from the list. */
+static struct sk_buff *sdp_zsrc_async_told(struct sdp_conn *conn)
+{
+	struct sk_buff *note;
+
+	spin_lock_bh(&conn->lock);
+	note = __skb_dequeue(&conn->zsrc_async.notes);
+	conn->zsrc_async.telling = note;
+	spin_unlock_bh(&conn->lock);
+	return note;
+}
+
+ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
+			    struct iov_iter *iter, struct ubuf_info *uarg)
+{
+	struct sdp_umr *umr;
+	u32 bytes;
+	int err;
+
+	if (!sdp_sndbuf_space(conn))
+		return -EAGAIN;
+	/* Short ones: the call does not wait, so several are under way. */
+	bytes = sdp_umr_piece(conn, iov_iter_count(iter), true);
+	umr = sdp_umr_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
+			   bytes, bytes);
+	if (IS_ERR(umr))
+		return PTR_ERR(umr);
+	umr->async = true;
+	if (uarg) {
+		umr->note = sdp_zsrc_async_note(uarg);
+		if (!umr->note) {
+			sdp_umr_return(conn, umr);
+			return -ENOBUFS;
+		}
+	}
+	bytes = umr->umem.bytes;
+	err = sdp_zsrc_message(conn, frag, umr);
+	if (!err)
+		err = sdp_zsrc_queue(conn, umr->msg);
+	if (err) {
+		sdp_zsrc_async_return(conn, umr);
+		return err;
+	}
+	iov_iter_advance(iter, bytes);
+	return bytes;
+}
+
+/* The first that was refused; without one the stream goes on. */
+static struct sdp_umr *sdp_zsrc_async_next(struct sdp_conn *conn)
+{
+	struct sdp_umr *umr, *found = NULL;
+
+	spin_lock_bh(&conn->lock);
+	list_for_each_entry(umr, sdp_zsrc_umrs(&conn->zsrc), node) {
+		if (!umr->rest || conn->dead)
+			continue;
+		umr->copied = true;
+		found = umr;
+		break;
+	}
+	if (!found)
+		conn->zsrc_async.refused = false;
+	spin_unlock_bh(&conn->lock);
+	return found;
+}
+
+/* On the owner's account, be it above the limit, as what the owner copies itself; or
+ * on none.
+ */
+static struct sdp_msg *sdp_zsrc_async_msg(struct sdp_conn *conn,
+					  struct page_frag *frag, u32 *room)
+{
+	struct mem_cgroup *old = sdp_set_active_memcg(READ_ONCE(conn->payer));
+	struct sdp_msg *msg;
+	u32 want = *room;
+
+	msg = sdp_msg_alloc(conn, frag, SDP_MID_DATA, want,
+			    sdp_buf_gfp(GFP_KERNEL | __GFP_HIGH), room);
+	sdp_set_active_memcg(old);
+	return msg ?: sdp_msg_alloc(conn, frag, SDP_MID_DATA, want, GFP_KERNEL,
+				    room);
+}
+
+enum { SDP_ZSRC_ASYNC_NAP = HZ / 50 + 1 };	/* when memory is short */
+
+/* Messages of what of it has not gone; all of it, or the connection is over. */
+static void sdp_zsrc_async_copy(struct sdp_conn *conn, struct sdp_umr *umr,
+				struct page_frag *frag, struct list_head *msgs)
+{
+	u32 skip = umr->moved, room;
+	struct sdp_msg *msg;
+
+	while (skip < umr->umem.bytes && !READ_ONCE(conn->dead)) {
+		room = min_t(u32, umr->umem.bytes - skip,
+			     READ_ONCE(conn->snd_max));
+		msg = sdp_zsrc_async_msg(conn, frag, &room);
+		if (!msg) {
+			schedule_timeout_uninterruptible(SDP_ZSRC_ASYNC_NAP);
+			continue;
+		}
+		sdp_umem_copy(&umr->umem, skip, sdp_msg_payload_at(msg), room);
+		sdp_msg_grow(frag, msg, room);
+		skip += room;
+		msg->full = true;
+		msg->more = skip < umr->umem.bytes;
+		list_add_tail(&msg->node, msgs);
+	}
+}
+
+/* What has to be copied of it, in its place: behind what was copied before it. */
+static void sdp_zsrc_async_queue_rest(struct sdp_conn *conn, struct sdp_umr *umr,
+				      struct list_head *msgs, struct list_head **behind)
+{
+	struct list_head *at = *behind;
+	struct sdp_msg *msg, *next;
+
+	spin_lock_bh(&conn->lock);
+	if (umr->msg)
+		at = &umr->msg->node;
+	list_for_each_entry_safe(msg, next, msgs, node) {
+		list_del_init(&msg->node);
+		if (!sdp_sndbuf_charge(conn, msg))
+			continue;
+		list_add(&msg->node, at);
+		at = &msg->node;
+	}
+	if (umr->msg)
+		sdp_zsrc_drop_msg(conn, umr->msg);
+	else
+		*behind = at;
+	umr->rest = false;
+	spin_unlock_bh(&conn->lock);
+}
+
+/* What was refused goes in its place, by copy. */
+static void sdp_zsrc_async_copy_all(struct sdp_conn *conn)
+{
+	struct list_head *behind = &conn->tx.queue;
+	struct page_frag frag = {};
+	struct sdp_umr *umr;
+	LIST_HEAD(msgs);
+
+	while ((umr = sdp_zsrc_async_next(conn))) {
+		sdp_umr_copied(conn, umr->why, umr->umem.bytes - umr->moved);
+		sdp_zsrc_async_copy(conn, umr, &frag, &msgs);
+		sdp_zsrc_async_queue_rest(conn, umr, &msgs, &behind);
+	}
+	if (frag.page)
+		put_page(frag.page);
+}
+
+/* The oldest, if it is free and need not be copied any more. */
+static struct sdp_umr *sdp_zsrc_async_take(struct sdp_conn *conn)
+{
+	struct sdp_umr *umr;
+
+	spin_lock_bh(&conn->lock);
+	umr = list_first_entry_or_null(sdp_zsrc_umrs(&conn->zsrc), struct sdp_umr, node);
+	if (umr && umr->async && umr->state == SDP_UMR_IDLE &&
+	    (!umr->rest || conn->dead)) {
+		list_del(&umr->node);
+		WRITE_ONCE(conn->zsrc_async.bytes, conn->zsrc_async.bytes - umr->umem.bytes);
+		sdp_conn_stats_zcopied(&conn->stats, umr->moved);
+		sdp_count(conn->sn, SDP_CNT_LENT, umr->moved);
+		conn->zsrc_async.telling = true;
+	} else {
+		umr = NULL;
+	}
+	spin_unlock_bh(&conn->lock);
+	return umr;
+}
+
+void sdp_zsrc_async_settle(struct sdp_conn *conn)
+{
+	struct sdp_umr *umr;
+	struct sk_buff *note;
+
+	if (READ_ONCE(conn->zsrc_async.refused))
+		sdp_zsrc_async_copy_all(conn);
+	while ((umr = sdp_zsrc_async_take(conn)))
+		sdp_zsrc_async_return(conn, umr);
+	while ((note = sdp_zsrc_async_told(conn)))
+		sdp_zsrc_async_tell(note, note->cb[0]);
+	/* What waited for it goes, or who waits for room is told. */
+	sdp_tx_run(conn);
+}
+
+/*
+ * What stays advertised after a call is taken back when the peer does not come for
+ * it; and nobody's memory is kept for what cannot even be advertised.
+ */
+unsigned long sdp_zsrc_async_check(struct sdp_conn *conn)
+{
+	unsigned long now = jiffies;
+	struct sdp_src *src = &conn->mode.src;
+	/* Also one that waits for a credit, which the peer may never give. */
+	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
+				      sdp_src_may_cancel(src));
+	struct sdp_umr *umr = list_first_entry_or_null(sdp_zsrc_umrs(&conn->zsrc),
+						       struct sdp_umr, node);
+	/* Or it is for our device to end, and the peer has no buffer for what
+	 * comes before that.
+	 */
+	bool last = cancel || (umr && !sdp_src_may_cancel(src) &&
+			       (umr->state == SDP_UMR_ADVERTISED ||
+				umr->state == SDP_UMR_INVALIDATING));
+	unsigned long patience = sdp_check_patience(conn);
+	unsigned long due = sdp_zsrc_at(&conn->zsrc) +
+			    (last ? SDP_CHECK_CANCEL : patience);
+
+	if (!conn->zsrc_async.bytes)
+		return SDP_TIMERS_NEVER;
+	/* When it is answered others are out, perhaps. */
+	if (time_before(now, due))
+		return min(due - now, patience);
+	if (last)
+		return 0;
+	cancel = sdp_src_may_cancel(src);
+	if (cancel) {
+		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
+		sdp_zsrc_moved(&conn->zsrc, now);
+	}
+	list_for_each_entry(umr, sdp_zsrc_umrs(&conn->zsrc), node) {
+		if (!cancel && umr->state == SDP_UMR_QUEUED)
+			sdp_zsrc_lapse(conn, umr, SDP_CNT_COPIED_LATE);
+		else if (!umr->why)
+			umr->why = SDP_CNT_COPIED_LATE;
+	}
+	return patience;
+}
