@@ -74,6 +74,14 @@ static u8 at_most(u16 adverts)
 
 /* ---- source ---- */
 
+/**
+ * sdp_src_init() - a half begins: combined, nothing offered
+ * @src: what to initialise
+ * @theirs: MaxAdverts of the peer's Hello or HelloAck, from 1
+ * @ours: of ours, 1 to SDP_ADVERT_ADVERTS
+ *
+ * Context: any; pure.
+ */
 void sdp_src_init(struct sdp_src *src, u16 theirs, u8 ours)
 {
 	*src = (struct sdp_src) {
@@ -89,11 +97,27 @@ static bool src_owes(const struct sdp_src *src)
 	return src->owe_wr || src->owe_ack;
 }
 
+/**
+ * sdp_src_may_copy() - may Data with payload be posted now?
+ * @src: the half
+ *
+ * Not behind a SrcAvail, whose bytes come before, nor into a SinkAvail that is
+ * partly written: its RdmaWrCompl goes first.
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it may.
+ */
 bool sdp_src_may_copy(const struct sdp_src *src)
 {
 	return !src->out.n && !src->cancel && !src->wrote && !src_owes(src);
 }
 
+/**
+ * sdp_src_copied() - Data with payload was posted
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_copied(struct sdp_src *src)
 {
 	if (src->held.n) {
@@ -104,6 +128,13 @@ void sdp_src_copied(struct sdp_src *src)
 	src->since++;
 }
 
+/**
+ * sdp_src_may_offer() - may a SrcAvail be posted now?
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it may.
+ */
 bool sdp_src_may_offer(const struct sdp_src *src)
 {
 	if (src->cancel || src->held.n || src_owes(src))
@@ -117,6 +148,15 @@ bool sdp_src_may_offer(const struct sdp_src *src)
 	return false;
 }
 
+/**
+ * sdp_src_offered() - a SrcAvail was posted
+ * @src: the half; sdp_src_may_offer() was true
+ * @mseq: its MSeq
+ * @left: bytes that are not inline, from 1
+ * @inlined: bytes that are; 0 in pipelined mode and in no other
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_offered(struct sdp_src *src, u32 mseq, u32 left, u32 inlined)
 {
 	struct sdp_advert *advert = push(&src->out);
@@ -130,16 +170,39 @@ void sdp_src_offered(struct sdp_src *src, u32 mseq, u32 left, u32 inlined)
 	}
 }
 
+/**
+ * sdp_src_may_cancel() - is there something that a SrcAvailCancel would end?
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if there is, and none was posted yet.
+ */
 bool sdp_src_may_cancel(const struct sdp_src *src)
 {
 	return src->out.n && !src->cancel;
 }
 
+/**
+ * sdp_src_cancelled() - a SrcAvailCancel was posted
+ * @src: the half
+ *
+ * What was offered stays with the peer until it says so.
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_cancelled(struct sdp_src *src)
 {
 	src->cancel = true;
 }
 
+/**
+ * sdp_src_may_change() - may this ModeChange be posted now? (4.2)
+ * @src: the half
+ * @to: the mode
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if the transition is the source's, and in its time.
+ */
 bool sdp_src_may_change(const struct sdp_src *src, enum sdp_mode_kind to)
 {
 	if (src->cancel || src_owes(src))
@@ -156,6 +219,14 @@ bool sdp_src_may_change(const struct sdp_src *src, enum sdp_mode_kind to)
 	return false;
 }
 
+/**
+ * sdp_src_changed() - a ModeChange was posted
+ * @src: the half
+ * @to: the mode
+ * @mseq: its MSeq
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_changed(struct sdp_src *src, enum sdp_mode_kind to, u32 mseq)
 {
 	if (src->mode == SDP_MODE_PIPELINED) {
@@ -166,6 +237,13 @@ void sdp_src_changed(struct sdp_src *src, enum sdp_mode_kind to, u32 mseq)
 	src->mode = to;
 }
 
+/**
+ * sdp_src_may_write() - where the next bytes of the stream may be written
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: the oldest SinkAvail with room, or NULL.
+ */
 const struct sdp_advert *sdp_src_may_write(const struct sdp_src *src)
 {
 	if (!src->held.n || src_owes(src) || !oldest(&src->held)->left)
@@ -173,6 +251,13 @@ const struct sdp_advert *sdp_src_may_write(const struct sdp_src *src)
 	return oldest(&src->held);
 }
 
+/**
+ * sdp_src_wrote() - an RDMA Write into it was posted
+ * @src: the half
+ * @bytes: how long; not more than it has room for
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_wrote(struct sdp_src *src, u32 bytes)
 {
 	struct sdp_advert *advert = nth(&src->held, 0);
@@ -182,6 +267,16 @@ void sdp_src_wrote(struct sdp_src *src, u32 bytes)
 	src->wrote += bytes;
 }
 
+/**
+ * sdp_src_owes_written() - is a RdmaWrCompl to be posted?
+ * @src: the half
+ * @least: bytes of room for which a SinkAvail stays open: payload of a full
+ *	message
+ * @more: more will be written right away if there is room
+ *
+ * Context: the caller's lock; pure.
+ * Return: its Len in bytes, 0 if none is.
+ */
 u32 sdp_src_owes_written(const struct sdp_src *src, u32 least, bool more)
 {
 	if (more && !src->owe_wr && src->wrote &&
@@ -190,6 +285,12 @@ u32 sdp_src_owes_written(const struct sdp_src *src, u32 least, bool more)
 	return src->wrote;
 }
 
+/**
+ * sdp_src_told_written() - its RdmaWrCompl was posted
+ * @src: the half; its Len was @src->wrote, not 0
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_told_written(struct sdp_src *src)
 {
 	src->wrote = 0;
@@ -199,21 +300,47 @@ void sdp_src_told_written(struct sdp_src *src)
 		pop(&src->held);
 }
 
+/**
+ * sdp_src_ends() - which SinkAvail does the RdmaWrCompl end that is due?
+ * @src: the half; sdp_src_owes_written() is not 0
+ *
+ * Context: the caller's lock; pure.
+ * Return: the oldest; NULL if a SinkAvailCancel has taken it.
+ */
 const struct sdp_advert *sdp_src_ends(const struct sdp_src *src)
 {
 	return src->owe_wr ? NULL : oldest(&src->held);
 }
 
+/**
+ * sdp_src_owes_cancel_ack() - is a SinkCancelAck to be posted?
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if one is, and no RdmaWrCompl goes before it.
+ */
 bool sdp_src_owes_cancel_ack(const struct sdp_src *src)
 {
 	return src->owe_ack && !src->owe_wr;
 }
 
+/**
+ * sdp_src_told_dropped() - it was posted
+ * @src: the half
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_told_dropped(struct sdp_src *src)
 {
 	src->owe_ack = false;
 }
 
+/**
+ * sdp_src_fin() - DisConn was posted: nothing of ours comes any more
+ * @src: the half; nothing is offered, nothing written and not told
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_fin(struct sdp_src *src)
 {
 	src->fin = true;
@@ -301,12 +428,29 @@ static void src_sink_cancel(struct sdp_src *src)
 	clear(&src->held);
 }
 
+/**
+ * sdp_src_acked() - a message of the peer, whichever, has this MSeqAck
+ * @src: the half
+ * @mseq_ack: from the message, before it is heard
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_src_acked(struct sdp_src *src, u32 mseq_ack)
 {
 	if (src->mode_changed && !before(mseq_ack, src->mode_mseq))
 		src->mode_changed = false;
 }
 
+/**
+ * sdp_src_heard() - a message of the sink: RdmaRdCompl, SendSm, SinkAvail,
+ * SinkAvailCancel, or a ModeChange with S set
+ * @src: the half
+ * @msg: the message
+ * @told: filled in: what became of our SrcAvails
+ *
+ * Context: the caller's lock; pure.
+ * Return: 0, or -EPROTO if it is not allowed now; nothing is changed then.
+ */
 int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
 		  struct sdp_advert_told *told)
 {
@@ -335,6 +479,13 @@ int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
 
 /* ---- sink ---- */
 
+/**
+ * sdp_snk_init() - a half begins: combined, nothing offered
+ * @snk: what to initialise
+ * @max_adverts: MaxAdverts of our Hello or HelloAck, 1 to SDP_ADVERT_ADVERTS
+ *
+ * Context: any; pure.
+ */
 void sdp_snk_init(struct sdp_snk *snk, u8 max_adverts)
 {
 	*snk = (struct sdp_snk) {
@@ -460,12 +611,32 @@ static int snk_mode_change(struct sdp_snk *snk, u8 to,
 	return 0;
 }
 
+/**
+ * sdp_snk_acked() - a message of the peer, whichever, has this MSeqAck
+ * @snk: the half
+ * @mseq_ack: from the message, before it is heard
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_acked(struct sdp_snk *snk, u32 mseq_ack)
 {
 	if (snk->sm_posted && !before(mseq_ack, snk->sm_mseq))
 		snk->sm_posted = false;
 }
 
+/**
+ * sdp_snk_heard() - a message of the source: Data, SrcAvail, SrcAvailCancel,
+ * ModeChange, RdmaWrCompl, SinkCancelAck or DisConn
+ * @snk: the half
+ * @msg: the message
+ * @told: filled in: what became of our SinkAvails.  After Data it may be one
+ *	that is completed with no bytes written: the payload is for its buffer
+ *
+ * Context: the caller's lock; pure.
+ * Return: 0; 1 if its payload, or the advert that it brings, is to be dropped
+ * (it crossed what ended it); -EPROTO if it is not allowed now, and nothing is
+ * changed then.
+ */
 int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 		  struct sdp_advert_told *told)
 {
@@ -500,6 +671,14 @@ int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 	return -EPROTO;
 }
 
+/**
+ * sdp_snk_may_read() - what may be read next
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: the oldest SrcAvail that has bytes left, or NULL: there is none, or
+ * they are refused or cancelled.
+ */
 const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk)
 {
 	unsigned int i;
@@ -515,6 +694,14 @@ const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk)
 	return NULL;
 }
 
+/**
+ * sdp_snk_unread() - how much may be read
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: bytes of all SrcAvails that nobody has begun to read; 0 if they are
+ * refused or cancelled.
+ */
 u64 sdp_snk_unread(const struct sdp_snk *snk)
 {
 	unsigned int i;
@@ -527,6 +714,13 @@ u64 sdp_snk_unread(const struct sdp_snk *snk)
 	return bytes;
 }
 
+/**
+ * sdp_snk_is_behind() - is there anything of the stream that has not come?
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if a SrcAvail has bytes that are not read yet.
+ */
 bool sdp_snk_is_behind(const struct sdp_snk *snk)
 {
 	unsigned int i;
@@ -537,6 +731,13 @@ bool sdp_snk_is_behind(const struct sdp_snk *snk)
 	return false;
 }
 
+/**
+ * sdp_snk_reads() - an RDMA Read of it was posted
+ * @snk: the half
+ * @bytes: how long, from 1; not more than it has left
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_reads(struct sdp_snk *snk, u32 bytes)
 {
 	struct sdp_advert *advert;
@@ -550,6 +751,13 @@ void sdp_snk_reads(struct sdp_snk *snk, u32 bytes)
 	advert->moving += bytes;
 }
 
+/**
+ * sdp_snk_read() - the oldest RDMA Read is completed
+ * @snk: the half
+ * @bytes: as posted
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_read(struct sdp_snk *snk, u32 bytes)
 {
 	struct sdp_advert *advert;
@@ -562,6 +770,15 @@ void sdp_snk_read(struct sdp_snk *snk, u32 bytes)
 	advert->moved += bytes;
 }
 
+/**
+ * sdp_snk_owes_compl() - is a RdmaRdCompl to be posted?
+ * @snk: the half
+ *
+ * One for all that is being read of an advert at a time, or SDP_ADVERT_TELL.
+ *
+ * Context: the caller's lock; pure.
+ * Return: its Len in bytes, 0 if none is.
+ */
 u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
 {
 	const struct sdp_advert *advert = oldest(&snk->held);
@@ -571,6 +788,13 @@ u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
 	return advert->moved;
 }
 
+/**
+ * sdp_snk_ends() - which SrcAvail does the RdmaRdCompl end that is due?
+ * @snk: the half; sdp_snk_owes_compl() is not 0
+ *
+ * Context: the caller's lock; pure.
+ * Return: the oldest, if all of it is read; or else NULL.
+ */
 const struct sdp_advert *sdp_snk_ends(const struct sdp_snk *snk)
 {
 	const struct sdp_advert *advert = oldest(&snk->held);
@@ -578,6 +802,12 @@ const struct sdp_advert *sdp_snk_ends(const struct sdp_snk *snk)
 	return advert->left || advert->moving ? NULL : advert;
 }
 
+/**
+ * sdp_snk_told_read() - it was posted
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_told_read(struct sdp_snk *snk)
 {
 	struct sdp_advert *advert = nth(&snk->held, 0);
@@ -594,17 +824,37 @@ void sdp_snk_told_read(struct sdp_snk *snk)
 		snk->owe_sm = false;
 }
 
+/**
+ * sdp_snk_refuse() - the SrcAvails shall come by copy: SendSm is owed
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_refuse(struct sdp_snk *snk)
 {
 	if (snk->held.n && !snk->cancelled)
 		snk->owe_sm = true;
 }
 
+/**
+ * sdp_snk_may_refuse() - may the SendSm that is owed be posted now?
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it is owed, and nothing is being read or not told.
+ */
 bool sdp_snk_may_refuse(const struct sdp_snk *snk)
 {
 	return snk->owe_sm && !snk_reads(snk);
 }
 
+/**
+ * sdp_snk_refused() - the SendSm was posted
+ * @snk: the half
+ * @mseq: its MSeq
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_refused(struct sdp_snk *snk, u32 mseq)
 {
 	snk->owe_sm = false;
@@ -613,27 +863,65 @@ void sdp_snk_refused(struct sdp_snk *snk, u32 mseq)
 	clear(&snk->held);
 }
 
+/**
+ * sdp_snk_ack() - the MSeqAck that our messages may carry
+ * @snk: the half
+ * @heard: MSeq of the last message that arrived
+ *
+ * It does not cover a SrcAvailCancel that is not answered yet (3.4).
+ *
+ * Context: the caller's lock; pure.
+ * Return: MSeqAck.
+ */
 u32 sdp_snk_ack(const struct sdp_snk *snk, u32 heard)
 {
 	return snk->cancelled ? snk->cancel_mseq - 1 : heard;
 }
 
+/**
+ * sdp_snk_may_offer() - may a SinkAvail be posted now?
+ * @snk: the half
+ * @unread: whether bytes of the stream wait for the reader
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it may; its NonDiscards is @snk->nr.
+ */
 bool sdp_snk_may_offer(const struct sdp_snk *snk, bool unread)
 {
 	return snk->mode == SDP_MODE_PIPELINED && !unread && !snk->held.n &&
 	       !snk->cancel && !snk->owe_sm && snk->out.n < snk->max;
 }
 
+/**
+ * sdp_snk_offered() - a SinkAvail was posted
+ * @snk: the half
+ * @bytes: how long the buffer is
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_offered(struct sdp_snk *snk, u32 bytes)
 {
 	push(&snk->out)->left = bytes;
 }
 
+/**
+ * sdp_snk_may_cancel() - is there something that a SinkAvailCancel would end?
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if there is, and none was posted yet.
+ */
 bool sdp_snk_may_cancel(const struct sdp_snk *snk)
 {
 	return snk->out.n && !snk->cancel;
 }
 
+/**
+ * sdp_snk_cancelled() - a SinkAvailCancel was posted
+ * @snk: the half
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_snk_cancelled(struct sdp_snk *snk)
 {
 	snk->cancel = true;

@@ -26,6 +26,17 @@ static struct kmem_cache *sdp_umr_cache;
 /* Headers start here: a cache line is not shared with the message before. */
 enum { SDP_MSG_ALIGN = 64 };
 
+/**
+ * sdp_buf_gfp() - how memory is had that is charged to a socket's memory cgroup
+ * @gfp: how the caller would have it, if it were his own
+ *
+ * A worker is everybody's.  It neither reclaims what is that cgroup's, nor waits
+ * as long as memory.high has one wait who is above it, which is up to 2 s: as with
+ * TCP, whose softirqs cannot.  A process does both, for itself.
+ *
+ * Context: any.
+ * Return: @gfp, in a worker without direct reclaim.
+ */
 gfp_t sdp_buf_gfp(gfp_t gfp)
 {
 	return current->flags & PF_KTHREAD ? gfp & ~__GFP_DIRECT_RECLAIM : gfp;
@@ -103,12 +114,29 @@ fail:
 	return NULL;
 }
 
+/**
+ * sdp_buf_alloc() - make a receive buffer and map it
+ * @conn: the connection
+ * @size: bytes, whole pages
+ * @fetch: for an RDMA Read, and not one of the ring
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp says.
+ * Return: a buffer that is on rx.all and nowhere else; NULL without memory.
+ */
 struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
 			      gfp_t gfp)
 {
 	return sdp_buf_make(conn, size, fetch, false, gfp);
 }
 
+/**
+ * sdp_buf_free() - unmap and free a receive buffer
+ * @conn: the connection
+ * @buf: on rx.all and nowhere else, not posted
+ *
+ * Context: process or softirq.
+ */
 void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 {
 	spin_lock_bh(&conn->rx.lock);
@@ -151,6 +179,18 @@ static void sdp_buf_succeed(struct sdp_conn *conn, struct sdp_buf *old,
 	list_replace_init(&old->node, &buf->node);
 }
 
+/**
+ * sdp_buf_charge() - charge the owner for what waits for him
+ * @conn: the connection, which is owned
+ * @gfp: how to allocate
+ *
+ * Pages that nobody was charged for cannot be charged later.  So bytes that arrived
+ * before there was an owner go over to a buffer of his: those of the first such on
+ * rx.queue.
+ *
+ * Context: as @gfp says.
+ * Return: true if there may be another; false also without memory.
+ */
 bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 {
 	struct sdp_buf *old, *buf;
@@ -182,6 +222,13 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 	return true;
 }
 
+/**
+ * sdp_msg_spare() - memory of pages that are kept for the next messages
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ * Return: bytes.
+ */
 u32 sdp_msg_spare(const struct sdp_conn *conn)
 {
 	u8 n = READ_ONCE(conn->spare.n);
@@ -206,6 +253,12 @@ static void sdp_msg_keep_spare(struct sdp_conn *conn, struct page *page)
 	sdp_msg_fit(conn);
 }
 
+/**
+ * sdp_msg_fit() - let spare pages go that SO_SNDBUF has no room for
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ */
 void sdp_msg_fit(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -257,6 +310,18 @@ static void sdp_msg_init(struct sdp_msg *msg, u8 op, u8 slots)
 	msg->umr = NULL;
 }
 
+/**
+ * sdp_msg_alloc() - make an empty Data message at the end of the fragment
+ * @conn: the connection
+ * @frag: where messages are cut from, the caller's
+ * @mid: SDP_MID_DATA or SDP_MID_SRC_AVAIL
+ * @want: payload bytes wished for; from 1 in Data
+ * @gfp: how to allocate
+ * @room: how many payload bytes fit, at least 1 if @want is, at most @want
+ *
+ * Context: as @gfp says.
+ * Return: a message, or NULL without memory.
+ */
 struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 			      u8 mid, u32 want, gfp_t gfp, u32 *room)
 {
@@ -284,6 +349,14 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 	return msg;
 }
 
+/**
+ * sdp_msg_alloc_read() - make a request to read into a buffer
+ * @buf: where to; goes with the request from now on
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp says.
+ * Return: a request, or NULL without memory.
+ */
 struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
 {
 	struct sdp_msg *msg = kmem_cache_alloc(sdp_msg_cache,
@@ -296,6 +369,14 @@ struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
 	return msg;
 }
 
+/**
+ * sdp_umr_alloc() - make one that has no memory yet
+ * @op: SDP_OP_READ, WRITE or TAKE_BACK: what its own request is for
+ * @slots: of the send queue that the request takes
+ *
+ * Context: process; sleeps.
+ * Return: it, QUEUED; NULL without memory.
+ */
 struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
 {
 	struct sdp_umr *umr = kmem_cache_alloc(sdp_umr_cache, GFP_KERNEL);
@@ -318,11 +399,26 @@ struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
 	return umr;
 }
 
+/**
+ * sdp_umr_free() - undo sdp_umr_alloc()
+ * @umr: on no list; no device knows its memory any more
+ *
+ * Context: any.
+ */
 void sdp_umr_free(struct sdp_umr *umr)
 {
 	kmem_cache_free(sdp_umr_cache, umr);
 }
 
+/**
+ * sdp_msg_room() - payload bytes that may still be put behind a message
+ * @conn: the connection
+ * @frag: where messages are cut from, the caller's
+ * @msg: a message
+ *
+ * Context: any.
+ * Return: bytes; 0 if it was not the last one cut, or its end is urgent.
+ */
 u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 		 const struct sdp_msg *msg)
 {
@@ -334,6 +430,14 @@ u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 		   READ_ONCE(conn->snd_max) - msg->payload);
 }
 
+/**
+ * sdp_msg_grow() - payload was put behind it
+ * @frag: where it was cut from
+ * @msg: the message
+ * @bytes: how much, at most sdp_msg_room()
+ *
+ * Context: any.
+ */
 void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes)
 {
 	frag->offset += bytes;
@@ -354,6 +458,16 @@ static void sdp_msg_free_umr(struct sdp_msg *msg)
 	}
 }
 
+/**
+ * sdp_msg_free() - give a message or request back
+ * @conn: the connection; conn->lock held unless it is Data
+ * @msg: on no list
+ *
+ * What it lends, if anything, was not told to anybody, or no device knows it any
+ * more.
+ *
+ * Context: process or softirq.
+ */
 void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	if (msg->mapped)
@@ -373,6 +487,16 @@ void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
+/**
+ * sdp_msg_sent() - give a message back that the device has done with
+ * @conn: the connection, conn->lock held
+ * @msg: on no list
+ *
+ * Keeps its page for the next message if nothing else lies in it: a new one
+ * would be cleared first, on most kernels.
+ *
+ * Context: process or softirq.
+ */
 void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct page *page = msg->page;
@@ -386,6 +510,12 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 	sdp_msg_free(conn, msg);
 }
 
+/**
+ * sdp_msg_idle() - nothing is under way: let the spare pages go
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ */
 void sdp_msg_idle(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -393,6 +523,12 @@ void sdp_msg_idle(struct sdp_conn *conn)
 		put_page(sdp_msg_take_spare(conn));
 }
 
+/**
+ * sdp_buf_purge() - free every buffer and message of a connection
+ * @conn: its last reference is gone
+ *
+ * Context: process or softirq.
+ */
 void sdp_buf_purge(struct sdp_conn *conn)
 {
 	struct sdp_buf *buf, *next_buf;
@@ -410,6 +546,12 @@ void sdp_buf_purge(struct sdp_conn *conn)
 		put_page(sdp_msg_take_spare(conn));
 }
 
+/**
+ * sdp_buf_init() - make the caches
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
 int __init sdp_buf_init(void)
 {
 	sdp_buf_cache = KMEM_CACHE(sdp_buf, SLAB_ACCOUNT);
@@ -421,6 +563,11 @@ int __init sdp_buf_init(void)
 	return -ENOMEM;
 }
 
+/**
+ * sdp_buf_exit() - undo sdp_buf_init()
+ *
+ * Context: process.
+ */
 void sdp_buf_exit(void)
 {
 	kmem_cache_destroy(sdp_umr_cache);

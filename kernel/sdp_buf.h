@@ -115,53 +115,10 @@ struct sdp_umr {
 	struct sdp_umem umem;
 };
 
-/**
- * sdp_buf_gfp() - how memory is had that is charged to a socket's memory cgroup
- * @gfp: how the caller would have it, if it were his own
- *
- * A worker is everybody's.  It neither reclaims what is that cgroup's, nor waits
- * as long as memory.high has one wait who is above it, which is up to 2 s: as with
- * TCP, whose softirqs cannot.  A process does both, for itself.
- *
- * Context: any.
- * Return: @gfp, in a worker without direct reclaim.
- */
 gfp_t sdp_buf_gfp(gfp_t gfp);
-
-/**
- * sdp_buf_alloc() - make a receive buffer and map it
- * @conn: the connection
- * @size: bytes, whole pages
- * @fetch: for an RDMA Read, and not one of the ring
- * @gfp: how to allocate
- *
- * Context: as @gfp says.
- * Return: a buffer that is on rx.all and nowhere else; NULL without memory.
- */
 struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
 			      gfp_t gfp);
-
-/**
- * sdp_buf_free() - unmap and free a receive buffer
- * @conn: the connection
- * @buf: on rx.all and nowhere else, not posted
- *
- * Context: process or softirq.
- */
 void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf);
-
-/**
- * sdp_buf_charge() - charge the owner for what waits for him
- * @conn: the connection, which is owned
- * @gfp: how to allocate
- *
- * Pages that nobody was charged for cannot be charged later.  So bytes that arrived
- * before there was an owner go over to a buffer of his: those of the first such on
- * rx.queue.
- *
- * Context: as @gfp says.
- * Return: true if there may be another; false also without memory.
- */
 bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp);
 
 /**
@@ -176,29 +133,8 @@ static inline void *sdp_buf_addr(const struct sdp_buf *buf)
 	return page_address(buf->page);
 }
 
-/**
- * sdp_msg_alloc() - make an empty Data message at the end of the fragment
- * @conn: the connection
- * @frag: where messages are cut from, the caller's
- * @mid: SDP_MID_DATA or SDP_MID_SRC_AVAIL
- * @want: payload bytes wished for; from 1 in Data
- * @gfp: how to allocate
- * @room: how many payload bytes fit, at least 1 if @want is, at most @want
- *
- * Context: as @gfp says.
- * Return: a message, or NULL without memory.
- */
 struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 			      u8 mid, u32 want, gfp_t gfp, u32 *room);
-
-/**
- * sdp_msg_alloc_read() - make a request to read into a buffer
- * @buf: where to; goes with the request from now on
- * @gfp: how to allocate
- *
- * Context: as @gfp says.
- * Return: a request, or NULL without memory.
- */
 struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp);
 
 /**
@@ -213,116 +149,18 @@ static inline void *sdp_msg_payload_at(const struct sdp_msg *msg)
 	return msg->addr + SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid);
 }
 
-/**
- * sdp_umr_alloc() - make one that has no memory yet
- * @op: SDP_OP_READ, WRITE or TAKE_BACK: what its own request is for
- * @slots: of the send queue that the request takes
- *
- * Context: process; sleeps.
- * Return: it, QUEUED; NULL without memory.
- */
 struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots);
-
-/**
- * sdp_umr_free() - undo sdp_umr_alloc()
- * @umr: on no list; no device knows its memory any more
- *
- * Context: any.
- */
 void sdp_umr_free(struct sdp_umr *umr);
-
-/**
- * sdp_msg_room() - payload bytes that may still be put behind a message
- * @conn: the connection
- * @frag: where messages are cut from, the caller's
- * @msg: a message
- *
- * Context: any.
- * Return: bytes; 0 if it was not the last one cut, or its end is urgent.
- */
 u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 		 const struct sdp_msg *msg);
-
-/**
- * sdp_msg_grow() - payload was put behind it
- * @frag: where it was cut from
- * @msg: the message
- * @bytes: how much, at most sdp_msg_room()
- *
- * Context: any.
- */
 void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes);
-
-/**
- * sdp_msg_free() - give a message or request back
- * @conn: the connection; conn->lock held unless it is Data
- * @msg: on no list
- *
- * What it lends, if anything, was not told to anybody, or no device knows it any
- * more.
- *
- * Context: process or softirq.
- */
 void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg);
-
-/**
- * sdp_msg_sent() - give a message back that the device has done with
- * @conn: the connection, conn->lock held
- * @msg: on no list
- *
- * Keeps its page for the next message if nothing else lies in it: a new one
- * would be cleared first, on most kernels.
- *
- * Context: process or softirq.
- */
 void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg);
-
-/**
- * sdp_msg_fit() - let spare pages go that SO_SNDBUF has no room for
- * @conn: the connection, conn->lock held
- *
- * Context: process or softirq.
- */
 void sdp_msg_fit(struct sdp_conn *conn);
-
-/**
- * sdp_msg_spare() - memory of pages that are kept for the next messages
- * @conn: the connection, conn->lock held
- *
- * Context: process or softirq.
- * Return: bytes.
- */
 u32 sdp_msg_spare(const struct sdp_conn *conn);
-
-/**
- * sdp_msg_idle() - nothing is under way: let the spare pages go
- * @conn: the connection, conn->lock held
- *
- * Context: process or softirq.
- */
 void sdp_msg_idle(struct sdp_conn *conn);
-
-/**
- * sdp_buf_purge() - free every buffer and message of a connection
- * @conn: its last reference is gone
- *
- * Context: process or softirq.
- */
 void sdp_buf_purge(struct sdp_conn *conn);
-
-/**
- * sdp_buf_init() - make the caches
- *
- * Context: process.
- * Return: 0 or -ENOMEM.
- */
 int sdp_buf_init(void);
-
-/**
- * sdp_buf_exit() - undo sdp_buf_init()
- *
- * Context: process.
- */
 void sdp_buf_exit(void);
 
 #endif

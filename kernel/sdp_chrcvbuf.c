@@ -6,6 +6,16 @@
  */
 #include "sdp_chrcvbuf.h"
 
+/**
+ * sdp_chrcvbuf_ask_more() - a message waits for credits: are larger ones better?
+ * @conn: the connection, conn->lock held
+ * @msg: the message
+ *
+ * Once in a while, if it is as long as the peer's buffers and these are small.
+ *
+ * Context: process or softirq.
+ * Return: true if a ChRcvBuf is to be posted now.
+ */
 bool sdp_chrcvbuf_ask_more(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	u32 want = READ_ONCE(conn->sn->rcvbuf_size);
@@ -18,6 +28,15 @@ bool sdp_chrcvbuf_ask_more(struct sdp_conn *conn, const struct sdp_msg *msg)
 	return true;
 }
 
+/**
+ * sdp_chrcvbuf_posted() - a message goes: would a longer one have been better?
+ * @conn: the connection, conn->lock held
+ * @msg: the message
+ *
+ * A ping-pong never waits for credits, and yet is slower by many short messages.
+ *
+ * Context: process or softirq.
+ */
 void sdp_chrcvbuf_posted(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	if (msg->more && msg->payload >= conn->snd_max &&
@@ -31,6 +50,12 @@ static bool sdp_chrcvbuf_ends(const struct sdp_conn *conn)
 	return conn->state != SDP_ESTABLISHED || conn->tx.fin_queued;
 }
 
+/**
+ * sdp_chrcvbuf_grown() - the peer's ring has grown: have it shrink when we are idle
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ */
 void sdp_chrcvbuf_grown(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -80,6 +105,15 @@ static bool sdp_chrcvbuf_ask_less(struct sdp_conn *conn)
 	return true;
 }
 
+/**
+ * sdp_chrcvbuf_shrink() - is it time for the peer to have memory back?
+ * @conn: the connection, conn->lock held
+ *
+ * If so it is asked, unless a message is in the making.
+ *
+ * Context: process or softirq.
+ * Return: jiffies until it may be; 0: there is nothing to wait for.
+ */
 unsigned long sdp_chrcvbuf_shrink(struct sdp_conn *conn)
 {
 	struct sdp_peer_ring_idle idle = {
@@ -99,6 +133,13 @@ unsigned long sdp_chrcvbuf_shrink(struct sdp_conn *conn)
 	return ask && sdp_chrcvbuf_ask_less(conn) ? 0 : again;
 }
 
+/**
+ * sdp_chrcvbuf_given() - the peer's receive buffers are larger now
+ * @conn: the connection, conn->lock held
+ * @size: bytes of one, by its ChRcvBufAck; a smaller one changes nothing
+ *
+ * Context: process or softirq.
+ */
 void sdp_chrcvbuf_given(struct sdp_conn *conn, u32 size)
 {
 	lockdep_assert_held(&conn->lock);

@@ -108,6 +108,17 @@ static void sdp_confirm_look(struct work_struct *work)
 	sdp_confirm_free(confirm);
 }
 
+/**
+ * sdp_confirm_later() - find out what TCP is answered
+ * @sk: a socket that TCP connects
+ * @key: its destination, which refused SDP
+ * @gfp: for a note of it
+ *
+ * sdp_dst_cache_learn() is told of the refusal once TCP's connection is there, and of
+ * nothing otherwise.  Without memory, and of a kernel's own socket, nothing is learnt.
+ *
+ * Context: process or softirq; the caller holds a reference of the socket.
+ */
 void sdp_confirm_later(struct sock *sk, const struct sdp_dst_key *key,
 		       gfp_t gfp)
 {
@@ -132,17 +143,35 @@ void sdp_confirm_later(struct sock *sk, const struct sdp_dst_key *key,
 	spin_unlock_bh(&sdp_confirm_lock);
 }
 
+/**
+ * sdp_confirm_now() - TCP has been answered
+ * @sk: a socket that TCP connected
+ * @key: its destination, which refused SDP
+ *
+ * Context: process or softirq.
+ */
 void sdp_confirm_now(struct sock *sk, const struct sdp_dst_key *key)
 {
 	sdp_dst_cache_learn(sdp_net(sock_net(sk)), key, SDP_REASON_REFUSED);
 }
 
+/**
+ * sdp_confirm_init() - make the workqueue
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
 int __init sdp_confirm_init(void)
 {
 	sdp_confirm_wq = alloc_workqueue("sdp_confirm", WQ_UNBOUND, 0);
 	return sdp_confirm_wq ? 0 : -ENOMEM;
 }
 
+/**
+ * sdp_confirm_exit() - give up what is not known yet
+ *
+ * Context: process; nobody calls sdp_confirm_later() any more.
+ */
 void sdp_confirm_exit(void)
 {
 	struct sdp_confirm *confirm, *next;

@@ -100,11 +100,24 @@ static void sdp_conn_raise(struct sdp_conn *conn, enum sdp_conn_flag flag)
 	sdp_conn_put(conn);
 }
 
+/**
+ * sdp_conn_stop_timer() - the time is not needed any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
 void sdp_conn_stop_timer(struct sdp_conn *conn)
 {
 	sdp_conn_cancel(conn, &conn->timer);
 }
 
+/**
+ * sdp_conn_start_timer() - raise SDP_EV_FIN_TIMEOUT later
+ * @conn: the connection
+ * @ms: milliseconds; replaces a time set before
+ *
+ * Context: process or softirq.
+ */
 void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 {
 	sdp_conn_delay(conn, &conn->timer, msecs_to_jiffies(ms));
@@ -129,11 +142,24 @@ static void sdp_conn_delay_at_most(struct sdp_conn *conn,
 		refcount_dec(&conn->ref);
 }
 
+/**
+ * sdp_conn_uncork_later() - have corked bytes sent in a while
+ * @conn: the connection
+ * @delay: jiffies; a time set before stays
+ *
+ * Context: process or softirq, also with conn->lock held.
+ */
 void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay)
 {
 	sdp_conn_delay_at_most(conn, &conn->uncork, delay);
 }
 
+/**
+ * sdp_conn_uncork_never() - there is nothing to be sent any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
 void sdp_conn_uncork_never(struct sdp_conn *conn)
 {
 	sdp_conn_cancel(conn, &conn->uncork);
@@ -145,6 +171,13 @@ static void sdp_conn_fetch(struct work_struct *work)
 				    fetch), SDP_CONN_FETCH);
 }
 
+/**
+ * sdp_conn_fetch_later() - have what is advertised read to a buffer of ours if no reader comes
+ * @conn: the connection
+ * @delay: jiffies; a time set before stays
+ *
+ * Context: process or softirq.
+ */
 void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay)
 {
 	sdp_conn_delay_at_most(conn, &conn->fetch, delay);
@@ -153,6 +186,12 @@ void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay)
 		sdp_conn_fetch_never(conn);
 }
 
+/**
+ * sdp_conn_fetch_never() - a reader has come, or nothing is offered any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
 void sdp_conn_fetch_never(struct sdp_conn *conn)
 {
 	sdp_conn_cancel(conn, &conn->fetch);
@@ -164,16 +203,41 @@ static void sdp_conn_check(struct work_struct *work)
 				    check), SDP_CONN_CHECK);
 }
 
+/**
+ * sdp_conn_check_later() - have a look whether the peer is there
+ * @conn: the connection
+ * @delay: jiffies; replaces a time set before
+ *
+ * Context: process or softirq, also with conn->lock held.
+ */
 void sdp_conn_check_later(struct sdp_conn *conn, unsigned long delay)
 {
 	sdp_conn_delay(conn, &conn->check, delay);
 }
 
+/**
+ * sdp_conn_check_never() - nobody wants to know any more
+ * @conn: the connection, referenced by the caller
+ *
+ * Context: process or softirq; does not wait for a timer that runs.
+ */
 void sdp_conn_check_never(struct sdp_conn *conn)
 {
 	sdp_conn_cancel(conn, &conn->check);
 }
 
+/**
+ * sdp_conn_alloc() - make a connection in state CLOSED
+ * @xp: its transport
+ * @net: its namespace; a reference is taken
+ * @uid: whom to charge
+ * @work: called in a worker when events came and no caller is there
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp says.
+ * Return: a connection with one reference, or ERR_PTR(-EUSERS) at a limit,
+ * ERR_PTR(-ENOMEM), also when net.sdp.mem_max is exceeded.
+ */
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 				kuid_t uid, work_func_t work, gfp_t gfp)
 {
@@ -244,6 +308,16 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	return conn;
 }
 
+/**
+ * sdp_conn_own() - it is the caller's from now on, and so is its memory
+ * @conn: the connection, which nobody has
+ *
+ * Charged to the memory cgroup of the process, whoever makes the buffers, for
+ * as long as the connection lives.  Until then it gets no more than the listener's
+ * SO_RCVBUF says, and that is charged to nobody: sdp_refill_owned().
+ *
+ * Context: process, of the user whose socket it is.
+ */
 void sdp_conn_own(struct sdp_conn *conn)
 {
 	WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
@@ -258,6 +332,12 @@ static void sdp_conn_free(struct rcu_head *head)
 	kmem_cache_free(sdp_conn_cache, container_of(head, struct sdp_conn, rcu));
 }
 
+/**
+ * sdp_conn_put() - drop a reference
+ * @conn: the connection, or NULL
+ *
+ * Context: any but hard interrupt.
+ */
 void sdp_conn_put(struct sdp_conn *conn)
 {
 	if (!conn || !refcount_dec_and_test(&conn->ref))
@@ -275,6 +355,16 @@ void sdp_conn_put(struct sdp_conn *conn)
 		wake_up_all(&sdp_conn_gone);
 }
 
+/**
+ * sdp_conn_attach() - whom to tell from now on
+ * @conn: the connection
+ * @ops: the table, or NULL for nobody
+ * @upper: handed to it
+ *
+ * After it returns the old receiver is not called any more.
+ *
+ * Context: process or softirq.
+ */
 void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
 		     void *upper)
 {
@@ -320,6 +410,15 @@ static void sdp_conn_await_abort(struct sdp_conn *conn)
 	sdp_conn_queue_work(conn);
 }
 
+/**
+ * sdp_conn_tell_abort() - an AbortConn for a DREQ that cannot be sent
+ * @conn: the connection, which sdp_timers_lost_cm() is true of
+ *
+ * The transport is asked for the DREQ again when it has gone, or after five seconds.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ * Return: false if there is nothing to tell, or it was told before.
+ */
 bool sdp_conn_tell_abort(struct sdp_conn *conn)
 {
 	bool tell;
@@ -355,6 +454,17 @@ static void sdp_conn_begins(struct sdp_conn *conn)
 	WRITE_ONCE(conn->rx.data_at, jiffies);
 }
 
+/**
+ * sdp_conn_event() - something happened to the connection
+ * @conn: the connection
+ * @event: what
+ *
+ * Looks the table up, changes the state, and carries out what it asks for,
+ * but for posting: who raises SDP_EV_SHUTDOWN calls sdp_tx_run() after.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ * Return: the actions, of which there were none if it is 0.
+ */
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 {
 	enum sdp_state from, to;
@@ -411,6 +521,17 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 	return actions;
 }
 
+/**
+ * sdp_conn_fail() - the one way for a connection to die
+ * @conn: the connection
+ * @err: positive errno for the user; the first one stays
+ * @event: SDP_EV_ABORT if this side ends it, SDP_EV_LOST if the device or the
+ *	queue pair has
+ * @why: for the trace
+ *
+ * Context: process or softirq, no spinlock of the connection held; any number
+ * of times.
+ */
 void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 		   const char *why)
 {
@@ -425,6 +546,14 @@ void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 	SDP_CONN_UP(conn, error);
 }
 
+/**
+ * sdp_conn_refuse() - an attempt to connect came to nothing
+ * @conn: the connection, not yet established
+ * @err: positive errno for the user
+ * @reason: enum sdp_reason; SDP_REASON_NONE: a probe was answered by yes
+ *
+ * Context: process.
+ */
 void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason)
 {
 	spin_lock_bh(&conn->lock);
@@ -437,6 +566,12 @@ void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason)
 	SDP_CONN_UP(conn, error);
 }
 
+/**
+ * sdp_conn_queue_work() - have the worker poll
+ * @conn: the connection
+ *
+ * Context: any, also hard interrupt.
+ */
 void sdp_conn_queue_work(struct sdp_conn *conn)
 {
 	sdp_conn_get(conn);
@@ -445,6 +580,17 @@ void sdp_conn_queue_work(struct sdp_conn *conn)
 		refcount_dec(&conn->ref);
 }
 
+/**
+ * sdp_conn_kick() - an event of a completion queue
+ * @conn: the connection
+ * @flag: SDP_CONN_FIRED_RECV or SDP_CONN_FIRED_SEND
+ *
+ * Wakes the callers, who poll in their own context, or queues the worker.  A
+ * caller counts himself in with sdp_conn_enter() and looks at the flags after
+ * he has counted himself out: so one of both sees the event.
+ *
+ * Context: any, also hard interrupt.
+ */
 void sdp_conn_kick(struct sdp_conn *conn, enum sdp_conn_flag flag)
 {
 	set_bit(flag, &conn->flags);
@@ -458,6 +604,14 @@ void sdp_conn_kick(struct sdp_conn *conn, enum sdp_conn_flag flag)
 	}
 }
 
+/**
+ * sdp_conn_leave() - a caller goes
+ * @conn: the connection
+ *
+ * What fired meanwhile and was not polled is left to the worker.
+ *
+ * Context: process.
+ */
 void sdp_conn_leave(struct sdp_conn *conn)
 {
 	/* Fully ordered: the flags are read after the count is down. */
@@ -468,6 +622,12 @@ void sdp_conn_leave(struct sdp_conn *conn)
 		sdp_conn_queue_work(conn);
 }
 
+/**
+ * sdp_conn_init() - make the cache and the workqueue
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
 int __init sdp_conn_init(void)
 {
 	sdp_conn_cache = kmem_cache_create("sdp_conn", sizeof(struct sdp_conn),
@@ -483,11 +643,21 @@ int __init sdp_conn_init(void)
 	return 0;
 }
 
+/**
+ * sdp_conn_wait_all() - wait until there is no connection any more
+ *
+ * Context: process; sleeps.  No new one is made, and all are told to end.
+ */
 void sdp_conn_wait_all(void)
 {
 	wait_event(sdp_conn_gone, !atomic_read(&sdp_conn_live));
 }
 
+/**
+ * sdp_conn_exit() - wait for the last connection, undo sdp_conn_init()
+ *
+ * Context: process; all transports have ended theirs.
+ */
 void sdp_conn_exit(void)
 {
 	sdp_conn_wait_all();

@@ -165,6 +165,12 @@ static void sdp_connect_catch_up(struct sock *sk, struct sdp_conn *conn)
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 }
 
+/**
+ * sdp_connect_decide() - the worker: SDP, TCP, or an error
+ * @work: of a struct sdp_sk
+ *
+ * Context: process.
+ */
 void sdp_connect_decide(struct work_struct *work)
 {
 	struct sdp_sk *ssk = container_of(work, struct sdp_sk, decide);
@@ -201,6 +207,16 @@ out:
 	sdp_ulp_put(ssk);
 }
 
+/**
+ * sdp_connect_wait() - wait while the outcome of connect() is open
+ * @sk: locked; released while asleep
+ * @ssk: ours
+ * @timeo: jiffies left; updated
+ *
+ * Context: process.
+ * Return: 0 when it is known; -EAGAIN when the time is over, -EINTR or
+ * -ERESTARTSYS on signals.
+ */
 int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -227,6 +243,19 @@ int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo)
 	return err;
 }
 
+/**
+ * sdp_connect_wait_tcp() - wait for TCP, which has taken over meanwhile
+ * @sk: not locked
+ * @events: of tcp_poll() that the caller waits for; errors and ends count too
+ * @timeo: jiffies left; updated
+ *
+ * TCP's own calls begin with the whole of the socket's time-out.  Who has used a
+ * part of it waits here, and asks TCP when it need not.
+ *
+ * Context: process, in the socket's call, and guarded by sdp_ulp_hand_on().
+ * Return: 0 when there is something; -EAGAIN when the time is over, -EINTR or
+ * -ERESTARTSYS on signals.
+ */
 int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -249,6 +278,14 @@ int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo)
 	return err;
 }
 
+/**
+ * sdp_connect_abort() - leave SDP_SK_CONNECTING or SDP_SK_CONNECTED
+ * @sk: locked
+ * @ssk: ours
+ * @orderly: as sdp_sk_conn_cut()
+ *
+ * Context: process.
+ */
 void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
 {
 	if (!ssk->conn)
@@ -333,6 +370,19 @@ static void sdp_connect_left(struct sock *sk, const struct sdp_sk *ssk)
 	release_sock(sk);
 }
 
+/**
+ * sdp_connect_by_send() - MSG_FASTOPEN on a socket that is not connected
+ * @sock: the socket
+ * @ssk: ours
+ * @msg: of sendmsg()
+ * @len: its bytes
+ *
+ * SDP has no such thing.  As with connect(), TCP takes the socket over where it
+ * may, so that nothing of ours stays in it.
+ *
+ * Context: process.
+ * Return: what TCP's sendmsg() says, or -EOPNOTSUPP.
+ */
 int sdp_connect_by_send(struct socket *sock, struct sdp_sk *ssk,
 			struct msghdr *msg, size_t len)
 {
@@ -515,6 +565,13 @@ static void sdp_connect_probe(struct sock *sk,
 	}
 }
 
+/**
+ * sdp_connect_exit() - end the probes that are under way
+ *
+ * No socket is left, so no new one begins.
+ *
+ * Context: process.
+ */
 void sdp_connect_exit(void)
 {
 	struct sdp_conn *conn;
@@ -638,6 +695,22 @@ module_param(family_addr, bool, 0644);
 MODULE_PARM_DESC(family_addr,
 		 "0: family 27 in an address is EAFNOSUPPORT, as security modules do not know it (default 1)");
 
+/**
+ * sdp_connect_plain_addr() - an address as TCP knows it
+ * @ssk: ours, or NULL
+ * @uaddr: of bind() or connect(), in kernel memory; rewritten in place
+ * @len: its size in bytes
+ * @binding: for bind()
+ *
+ * On a socket of family 27, which has one name for both kinds of address,
+ * family 27 becomes AF_INET, v4-mapped addresses become IPv4 ones, and so does
+ * "::" when binding (qperf's server binds so).  Elsewhere 27 stays, and TCP
+ * refuses it: security modules that judge by the family (Landlock, Smack) have
+ * seen the address as it was, and know nothing of 27.
+ *
+ * Context: process.
+ * Return: the size in bytes of what @uaddr is now.
+ */
 int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 			   int len, bool binding)
 {
@@ -787,6 +860,16 @@ static void sdp_connect_confirm(struct sock *sk, const struct sdp_sk *ssk,
 		sdp_confirm_later(sk, &key, GFP_KERNEL);
 }
 
+/**
+ * sdp_connect() - proto_ops.connect
+ * @sock: the socket
+ * @uaddr: where to; see sdp_connect_plain_addr()
+ * @addr_len: its size in bytes
+ * @flags: file flags
+ *
+ * Context: process.
+ * Return: 0 or a negative errno, as TCP's.
+ */
 int sdp_connect(struct socket *sock, sdp_sockaddr *uaddr, int addr_len,
 		int flags)
 {

@@ -20,6 +20,23 @@ static enum sdp_cork_hold sdp_cork_rule(u8 delay, bool small_out, u32 under_way)
 	return small_out ? SDP_HOLD_SENT : SDP_HOLD_NONE;
 }
 
+/**
+ * sdp_cork_hold() - does a message that is not full wait for more? (3.5)
+ * @cork: what is known of the messages before it; changed
+ * @flow: what the peer has acknowledged
+ * @partial: it is the last of the stream, and not full
+ * @under_way: messages sent and not known to have arrived
+ * @now: the time
+ *
+ * Nagle's rule as TCP has it now: full messages never make a small one wait, only
+ * another small one does.  There is no acknowledgment in SDP; send completions,
+ * which say that the peer's device has the message, take its place, or an MSeqAck
+ * that came sooner.  With TCP_NODELAY small messages are joined only while many
+ * are under way, when one more of its own would help nobody.
+ *
+ * Context: any; pure.
+ * Return: enum sdp_cork_hold.
+ */
 enum sdp_cork_hold sdp_cork_hold(struct sdp_cork *cork, const struct sdp_flow *flow,
 				 bool partial, u32 under_way, unsigned long now)
 {
@@ -40,6 +57,15 @@ enum sdp_cork_hold sdp_cork_hold(struct sdp_cork *cork, const struct sdp_flow *f
 	return hold;
 }
 
+/**
+ * sdp_cork_left() - how long a corked message waits yet, whatever comes
+ * @cork: of whose last message sdp_cork_hold() said SDP_HOLD_CORK
+ * @now: the time
+ * @most: how long it may wait
+ *
+ * Context: any; pure.
+ * Return: the time that is left; 0: it is over.
+ */
 unsigned long sdp_cork_left(const struct sdp_cork *cork, unsigned long now,
 			    unsigned long most)
 {
@@ -48,6 +74,19 @@ unsigned long sdp_cork_left(const struct sdp_cork *cork, unsigned long now,
 	return waited < most ? most - waited : 0;
 }
 
+/**
+ * sdp_cork_timer() - the time that was set for a corked message is over
+ * @cork: the policy's state; changed
+ * @now: the time
+ * @most: how long a corked message may wait
+ *
+ * What the time was set for may have gone in a full message, or was pushed: what
+ * is corked since then has its own time to wait.
+ *
+ * Context: any; pure.
+ * Return: the time that is left for what is corked now; 0: what is queued goes, or
+ * nothing is corked.
+ */
 unsigned long sdp_cork_timer(struct sdp_cork *cork, unsigned long now,
 			     unsigned long most)
 {
@@ -61,6 +100,13 @@ unsigned long sdp_cork_timer(struct sdp_cork *cork, unsigned long now,
 	return left;
 }
 
+/**
+ * sdp_cork_set_delay() - what may be held back from now on
+ * @cork: the policy's state; changed
+ * @delay: bits of enum sdp_cork_delay
+ *
+ * Context: any; pure.
+ */
 void sdp_cork_set_delay(struct sdp_cork *cork, u8 delay)
 {
 	WRITE_ONCE(cork->delay, delay);

@@ -85,6 +85,16 @@ static void sdp_cq_destroy_idle(struct sdp_pooled *entry)
 	sdp_cq_destroy(container_of(entry, struct sdp_cq, idle));
 }
 
+/**
+ * sdp_cq_get() - have a completion queue
+ * @pool: of the device
+ * @event: called when a completion comes after sdp_cq_arm(), with interrupts
+ *	off: it may only wake.  Also now and then for nothing
+ * @ctx: handed to it
+ *
+ * Context: process; sleeps.
+ * Return: the queue, empty, or an ERR_PTR().
+ */
 struct sdp_cq *sdp_cq_get(struct sdp_cq_pool *pool, void (*event)(void *ctx),
 			  void *ctx)
 {
@@ -99,6 +109,16 @@ struct sdp_cq *sdp_cq_get(struct sdp_cq_pool *pool, void (*event)(void *ctx),
 	return cq;
 }
 
+/**
+ * sdp_cq_put() - give it back
+ * @pool: as in sdp_cq_get()
+ * @cq: the queue, or NULL; no queue pair leads to it any more
+ *
+ * When this returns event() is not running and will not be called any more.
+ * Completions that nobody polled are lost.
+ *
+ * Context: process; sleeps.
+ */
 void sdp_cq_put(struct sdp_cq_pool *pool, struct sdp_cq *cq)
 {
 	struct ib_wc wc[SDP_CQ_POLL];
@@ -115,6 +135,14 @@ void sdp_cq_put(struct sdp_cq_pool *pool, struct sdp_cq *cq)
 	sdp_pool_give(&pool->idle, &cq->idle);
 }
 
+/**
+ * sdp_cq_pool_init() - an empty pool
+ * @pool: what to initialise
+ * @ib: the device
+ * @entries: completions that each queue has room for, at least
+ *
+ * Context: any.
+ */
 void sdp_cq_pool_init(struct sdp_cq_pool *pool, struct ib_device *ib,
 		      int entries)
 {
@@ -124,6 +152,12 @@ void sdp_cq_pool_init(struct sdp_cq_pool *pool, struct ib_device *ib,
 	sdp_pool_init(&pool->idle, sdp_cq_destroy_idle);
 }
 
+/**
+ * sdp_cq_pool_exit() - destroy what is in the pool; every queue was given back
+ * @pool: the pool
+ *
+ * Context: process; sleeps.
+ */
 void sdp_cq_pool_exit(struct sdp_cq_pool *pool)
 {
 	sdp_pool_exit(&pool->idle, SDP_CQ_LATE_MS);

@@ -165,6 +165,13 @@ static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 	}
 }
 
+/**
+ * sdp_ctl_push() - post one that is wanted (tx.ctl), the most urgent first
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ * Return: false if none is due, or may go.
+ */
 bool sdp_ctl_push(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
@@ -200,6 +207,13 @@ static struct sdp_msg *sdp_ctl_empty(struct sdp_conn *conn, u8 mid,
 	return sdp_post_control(conn, mid);
 }
 
+/**
+ * sdp_ctl_push_fin() - post DisConn
+ * @conn: the connection, conn->lock held; all data is posted
+ *
+ * Context: process or softirq.
+ * Return: false if it may not go yet.
+ */
 bool sdp_ctl_push_fin(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
@@ -214,6 +228,13 @@ bool sdp_ctl_push_fin(struct sdp_conn *conn)
 	return true;
 }
 
+/**
+ * sdp_ctl_push_pipelined() - post the ModeChange that leads to pipelined mode (4.2)
+ * @conn: the connection, conn->lock held; sdp_src_may_change() has said yes
+ *
+ * Context: process or softirq.
+ * Return: false if it may not go yet.
+ */
 bool sdp_ctl_push_pipelined(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = { .ext.mode = SDP_MODE_PIPELINED << 4 };
@@ -227,6 +248,15 @@ bool sdp_ctl_push_pipelined(struct sdp_conn *conn)
 	return true;
 }
 
+/**
+ * sdp_ctl_push_data() - post a Data message without payload
+ * @conn: the connection, conn->lock held
+ * @class: SDP_FLOW_UPDATE to tell of new buffers; SDP_FLOW_PAYLOAD to use one of
+ *	the peer's up
+ *
+ * Context: process or softirq.
+ * Return: false if it may not go yet.
+ */
 bool sdp_ctl_push_data(struct sdp_conn *conn, enum sdp_flow_class class)
 {
 	struct sdp_wire_msg hdr = {};

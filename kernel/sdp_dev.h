@@ -54,49 +54,10 @@ struct sdp_dev_ops {
 	void (*remove)(struct sdp_dev *dev);
 };
 
-/**
- * sdp_dev_get() - find ours of an RDMA device
- * @ib: the device
- *
- * Context: any but hard interrupt.
- * Return: a reference, or NULL if the device cannot carry SDP or is going.
- */
 struct sdp_dev *sdp_dev_get(struct ib_device *ib);
-
-/**
- * sdp_dev_put() - drop a reference
- * @dev: from sdp_dev_get()
- *
- * Context: any but hard interrupt.
- */
 void sdp_dev_put(struct sdp_dev *dev);
-
-/**
- * sdp_dev_for_each() - call a function for each device
- * @fn: called with a reference held; may sleep; its first error ends the walk.
- *	Called for a device twice if another goes meanwhile
- * @arg: handed on
- *
- * Context: process; sleeps.  Devices that come or go meanwhile may be missed:
- * who needs them all serialises with add() and remove() himself.
- * Return: 0 or the error of @fn.
- */
 int sdp_dev_for_each(int (*fn)(struct sdp_dev *dev, void *arg), void *arg);
-
-/**
- * sdp_dev_init() - become a client of the RDMA core
- * @ops: the layer above
- *
- * Context: process; sleeps.
- * Return: 0 or a negative errno.
- */
 int sdp_dev_init(const struct sdp_dev_ops *ops);
-
-/**
- * sdp_dev_exit() - undo sdp_dev_init(): every device is removed
- *
- * Context: process; sleeps until the last reference is gone.
- */
 void sdp_dev_exit(void);
 
 #endif

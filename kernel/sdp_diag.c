@@ -253,11 +253,22 @@ static const struct sock_diag_handler sdp_diag_handler = {
 	.dump	= sdp_diag_request,
 };
 
+/**
+ * sdp_diag_init() - answer sock_diag requests for family 27
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_diag_init(void)
 {
 	return sock_diag_register(&sdp_diag_handler);
 }
 
+/**
+ * sdp_diag_exit() - undo sdp_diag_init()
+ *
+ * Context: process.
+ */
 void sdp_diag_exit(void)
 {
 	sock_diag_unregister(&sdp_diag_handler);

@@ -101,6 +101,14 @@ static bool sdp_dst_cache_fresh(const struct sdp_net *sn,
 					  msecs_to_jiffies(ms));
 }
 
+/**
+ * sdp_dst_cache_ask() - does this destination take SDP?
+ * @sn: namespace
+ * @key: the destination, with its port
+ *
+ * Context: process or softirq.
+ * Return: enum sdp_peer_known.
+ */
 enum sdp_peer_known sdp_dst_cache_ask(struct sdp_net *sn,
 				      const struct sdp_dst_key *key)
 {
@@ -215,6 +223,15 @@ static void sdp_dst_cache_write(struct sdp_net *sn, struct sdp_dst_cache *peers,
 	WRITE_ONCE(peer->generation, atomic_read(&sdp_dst_cache_generation));
 }
 
+/**
+ * sdp_dst_cache_probing() - this caller will find out
+ * @sn: namespace
+ * @key: the destination, with its port
+ *
+ * Context: process.
+ * Return: true if nobody else is finding out; the caller's answer is
+ * sdp_dst_cache_learn().
+ */
 bool sdp_dst_cache_probing(struct sdp_net *sn, const struct sdp_dst_key *key)
 {
 	struct sdp_dst_cache *peers = sdp_dst_cache_of(sn);
@@ -275,6 +292,15 @@ static void sdp_dst_cache_lacks(struct sdp_net *sn, struct sdp_dst_cache *peers,
 		sdp_dst_cache_remove(peers, peer);
 }
 
+/**
+ * sdp_dst_cache_learn() - what an attempt has found
+ * @sn: namespace
+ * @key: the destination, with its port
+ * @reason: enum sdp_reason; SDP_REASON_NONE: it takes SDP.  Reasons that say
+ *	nothing about the destination are not kept
+ *
+ * Context: process or softirq, under any lock of a connection.
+ */
 void sdp_dst_cache_learn(struct sdp_net *sn, const struct sdp_dst_key *key,
 			 u8 reason)
 {
@@ -311,11 +337,28 @@ void sdp_dst_cache_learn(struct sdp_net *sn, const struct sdp_dst_key *key,
 	spin_unlock_bh(&peers->lock);
 }
 
+/**
+ * sdp_dst_cache_forget() - devices or routes are not what they were
+ *
+ * Forgets all that was said of all destinations in all namespaces.
+ *
+ * Context: any but hard interrupt.
+ */
 void sdp_dst_cache_forget(void)
 {
 	atomic_inc(&sdp_dst_cache_generation);
 }
 
+/**
+ * sdp_dst_cache_listening() - a port of this namespace takes SDP from now on
+ * @sn: namespace
+ * @port: its number
+ *
+ * Forgets that ports of this number have refused, also those of other hosts: which
+ * addresses are this host's is not looked at.
+ *
+ * Context: process or softirq.
+ */
 void sdp_dst_cache_listening(struct sdp_net *sn, __be16 port)
 {
 	struct sdp_dst_cache *peers = sdp_dst_cache_of(sn);
@@ -326,6 +369,12 @@ void sdp_dst_cache_listening(struct sdp_net *sn, __be16 port)
 	spin_unlock_bh(&peers->lock);
 }
 
+/**
+ * sdp_dst_cache_empty() - forget all destinations of a namespace
+ * @sn: namespace
+ *
+ * Context: process.
+ */
 void sdp_dst_cache_empty(struct sdp_net *sn)
 {
 	struct sdp_dst_cache *peers = sdp_dst_cache_of(sn);
@@ -444,11 +493,22 @@ static struct pernet_operations sdp_dst_cache_ops = {
 	.size	= sizeof(struct sdp_dst_cache),
 };
 
+/**
+ * sdp_dst_cache_init() - register the per-namespace tables and /proc/net/sdp_peers
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_dst_cache_init(void)
 {
 	return register_pernet_subsys(&sdp_dst_cache_ops);
 }
 
+/**
+ * sdp_dst_cache_exit() - undo sdp_dst_cache_init()
+ *
+ * Context: process.
+ */
 void sdp_dst_cache_exit(void)
 {
 	unregister_pernet_subsys(&sdp_dst_cache_ops);

@@ -120,6 +120,17 @@ static int sdp_fallback_log_store(struct sdp_fallback_log *records,
 	return 0;
 }
 
+/**
+ * sdp_fallback_log_add() - this socket is TCP's from now on
+ * @sk: the socket, with its names
+ * @reason: enum sdp_reason
+ * @by_ulp: whether it came by door 3
+ *
+ * The oldest record makes room for it; net.sdp.fallback_records says how many
+ * are kept.  Without memory, and without a record to overwrite, none is.
+ *
+ * Context: process; the socket lock held, or nobody else has the socket.
+ */
 void sdp_fallback_log_add(struct sock *sk, u8 reason, bool by_ulp)
 {
 	struct sdp_fallback_log *records = sdp_fallback_log_of(sock_net(sk));
@@ -149,6 +160,14 @@ void sdp_fallback_log_add(struct sock *sk, u8 reason, bool by_ulp)
 	kfree(record);
 }
 
+/**
+ * sdp_fallback_log_find() - is there a record of this socket?
+ * @sk: a TCP socket
+ * @record: filled in with the newest
+ *
+ * Context: process or softirq.
+ * Return: true if there is.
+ */
 bool sdp_fallback_log_find(struct sock *sk, struct sdp_fallback_entry *record)
 {
 	struct sdp_fallback_log *records = sdp_fallback_log_of(sock_net(sk));
@@ -166,6 +185,15 @@ bool sdp_fallback_log_find(struct sock *sk, struct sdp_fallback_entry *record)
 	return found;
 }
 
+/**
+ * sdp_fallback_log_next() - walk the records of a namespace
+ * @sn: namespace
+ * @serial: the number after the last one's, 0 for the first
+ * @record: filled in with that, or the oldest there is if that is gone
+ *
+ * Context: process or softirq.
+ * Return: false if the last one was the newest.
+ */
 bool sdp_fallback_log_next(struct sdp_net *sn, unsigned long serial,
 			   struct sdp_fallback_entry *record)
 {
@@ -214,11 +242,22 @@ static struct pernet_operations sdp_fallback_log_ops = {
 	.size	= sizeof(struct sdp_fallback_log),
 };
 
+/**
+ * sdp_fallback_log_init() - begin to keep records
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_fallback_log_init(void)
 {
 	return register_pernet_subsys(&sdp_fallback_log_ops);
 }
 
+/**
+ * sdp_fallback_log_exit() - undo sdp_fallback_log_init()
+ *
+ * Context: process.
+ */
 void sdp_fallback_log_exit(void)
 {
 	unregister_pernet_subsys(&sdp_fallback_log_ops);

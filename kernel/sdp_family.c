@@ -125,6 +125,12 @@ static int __init sdp_family_register(struct net_proto_family *pf, int number)
 	return sock_register(pf);
 }
 
+/**
+ * sdp_family_init() - open the doors: programs may make sockets from now on
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_family_init(void)
 {
 	int err;
@@ -162,6 +168,11 @@ fail_family4:
 	return err;
 }
 
+/**
+ * sdp_family_exit() - close them; no socket of ours is left
+ *
+ * Context: process.
+ */
 void sdp_family_exit(void)
 {
 	inet6_unregister_protosw(&sdp_family_sw6);

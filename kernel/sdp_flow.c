@@ -38,6 +38,14 @@ static const u8 sdp_flow_leaves[] = {
 	[SDP_FLOW_UPDATE]	= 0,
 };
 
+/**
+ * sdp_flow_init() - start after the exchange of Hello and HelloAck
+ * @flow: what to initialise
+ * @told_bufs: Bufs of our own Hello or HelloAck, all of them posted
+ * @peer_bufs: Bufs of the peer's
+ *
+ * Context: any; pure.
+ */
 void sdp_flow_init(struct sdp_flow *flow, u16 told_bufs, u16 peer_bufs)
 {
 	*flow = (struct sdp_flow) {
@@ -47,16 +55,42 @@ void sdp_flow_init(struct sdp_flow *flow, u16 told_bufs, u16 peer_bufs)
 	};
 }
 
+/**
+ * sdp_flow_credits() - messages that may still be sent
+ * @flow: the connection's
+ *
+ * Context: the caller's lock; pure.
+ * Return: credits, never negative (a header that says so is refused by
+ * sdp_flow_heard()).
+ */
 u32 sdp_flow_credits(const struct sdp_flow *flow)
 {
 	return flow->peer_bufs - (flow->tx_mseq - flow->tx_acked);
 }
 
+/**
+ * sdp_flow_may() - do the credits allow this message now?
+ * @flow: the connection's
+ * @class: what the message is for
+ *
+ * The last credit is kept for a message that gives the peer new ones: it is
+ * what prevents deadlock when both sides are full.
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it may be sent.
+ */
 bool sdp_flow_may(const struct sdp_flow *flow, enum sdp_flow_class class)
 {
 	return sdp_flow_credits(flow) > sdp_flow_leaves[class];
 }
 
+/**
+ * sdp_flow_take() - use a credit and a sequence number
+ * @flow: the connection's; sdp_flow_may() has said yes
+ * @msg: bufs, mseq and mseq_ack are filled in
+ *
+ * Context: the caller's lock, held until the message is posted; pure.
+ */
 void sdp_flow_take(struct sdp_flow *flow, struct sdp_wire_msg *msg)
 {
 	msg->bufs = flow->posted;
@@ -68,6 +102,17 @@ void sdp_flow_take(struct sdp_flow *flow, struct sdp_wire_msg *msg)
 	flow->told_stale = false;
 }
 
+/**
+ * sdp_flow_heard() - account a message that arrived
+ * @flow: the connection's
+ * @msg: the message; one receive buffer less is posted now
+ *
+ * Context: the caller's lock; pure.
+ * Return: 0; -EPROTO if the sequence number is not the next one, if the peer
+ * acknowledges what was never sent or goes back on what it acknowledged, if it
+ * used a buffer that it was not told of, or if Bufs makes the credits negative;
+ * @flow is left as it was then.
+ */
 int sdp_flow_heard(struct sdp_flow *flow, const struct sdp_wire_msg *msg)
 {
 	/* Of our messages: those without acknowledgment before this header,
@@ -94,16 +139,42 @@ int sdp_flow_heard(struct sdp_flow *flow, const struct sdp_wire_msg *msg)
 	return 0;
 }
 
+/**
+ * sdp_flow_posted() - receive buffers have been posted
+ * @flow: the connection's
+ * @n: how many more
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_flow_posted(struct sdp_flow *flow, u16 n)
 {
 	flow->posted += n;
 }
 
+/**
+ * sdp_flow_known() - buffers that the peer knows about and has not used
+ * @flow: the connection's
+ *
+ * Context: the caller's lock; pure.
+ * Return: Bufs last sent less the messages heard since.
+ */
 u32 sdp_flow_known(const struct sdp_flow *flow)
 {
 	return flow->told_bufs - (flow->rx_mseq - flow->told_mseq);
 }
 
+/**
+ * sdp_flow_owes_update() - is a message due that tells of new buffers? (3.3)
+ * @flow: the connection's
+ *
+ * Yes if the peer knows of fewer than 3 buffers and there are more, or if
+ * there are half as many again as it knows of.  The factor stops two idle
+ * sides from answering each other's updates for ever; where it cannot, both
+ * having 3 buffers or fewer, an update that brought no news is not answered.
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if an empty Data should be sent, unless another message goes.
+ */
 bool sdp_flow_owes_update(const struct sdp_flow *flow)
 {
 	u32 known = sdp_flow_known(flow);
@@ -119,6 +190,14 @@ bool sdp_flow_owes_update(const struct sdp_flow *flow)
 	       flow->told_stale || flow->posted > flow->told_bufs;
 }
 
+/**
+ * sdp_flow_acked() - has the peer processed this message of ours?
+ * @flow: the connection's
+ * @mseq: MSeq of the message
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if the newest MSeqAck covers it (serial-number arithmetic).
+ */
 bool sdp_flow_acked(const struct sdp_flow *flow, u32 mseq)
 {
 	return (s32)(flow->tx_acked - mseq) >= 0;

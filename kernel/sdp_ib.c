@@ -469,6 +469,13 @@ const struct sdp_xport sdp_ib_xport = {
 	.release	= sdp_ib_release,
 };
 
+/**
+ * sdp_ib_init() - become a client of the RDMA core and use its devices
+ * @upper: whom to ask when a request arrives
+ *
+ * Context: process; sleeps.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_ib_init(const struct sdp_xport_upper *upper)
 {
 	int err;
@@ -489,6 +496,11 @@ int __init sdp_ib_init(const struct sdp_xport_upper *upper)
 	return err;
 }
 
+/**
+ * sdp_ib_exit() - end all connections and stop using the devices
+ *
+ * Context: process; sleeps until every queue pair is destroyed.
+ */
 void sdp_ib_exit(void)
 {
 	sdp_dev_exit();

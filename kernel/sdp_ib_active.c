@@ -126,11 +126,16 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 	return 0;
 }
 
-/*
+/**
+ * sdp_ib_ask_address() - SDP_IB_AGAIN: ask for the neighbour, with more time
+ * @ib: the device half; its resolver has nothing to do
+ *
  * The RDMA core looks at the neighbour when it is asked, when the neighbour's
  * state changes, and when the time is over.  A change between its first look
  * and the moment from which it listens for changes is not seen: so it gets
  * little time, and is asked again for as long as we have.
+ *
+ * Context: worker; sleeps.
  */
 void sdp_ib_ask_address(struct sdp_ib *ib)
 {
@@ -149,6 +154,14 @@ void sdp_ib_ask_address(struct sdp_ib *ib)
 		sdp_ib_no_address(ib, err);
 }
 
+/**
+ * sdp_ib_resolve() - SDP_IB_RESOLVE: begin to look for the way to the peer
+ * @ib: the device half
+ *
+ * Also to begin anew, when the peer had no room; not if the attempt has ended.
+ *
+ * Context: worker; sleeps.
+ */
 void sdp_ib_resolve(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
@@ -180,6 +193,12 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 	sdp_ib_ask_address(ib);
 }
 
+/**
+ * sdp_ib_resolve_route() - SDP_IB_ROUTE: the address is resolved, ask for the path
+ * @ib: the device half; its resolver knows the device
+ *
+ * Context: worker; sleeps.
+ */
 void sdp_ib_resolve_route(struct sdp_ib *ib)
 {
 	int err;
@@ -316,6 +335,14 @@ static int sdp_ib_try_sidr(struct sdp_ib *ib)
 	return ib_send_cm_sidr_req(ib->cm_id, &req);
 }
 
+/**
+ * sdp_ib_send_req() - SDP_IB_REQ: the route is resolved, send the REQ
+ * @ib: the device half; has a CM id then, and no resolver any more
+ *
+ * Makes the queue pair, unless it is there from another try.
+ *
+ * Context: worker; sleeps.
+ */
 void sdp_ib_send_req(struct sdp_ib *ib)
 {
 	int err;
@@ -333,6 +360,14 @@ void sdp_ib_send_req(struct sdp_ib *ib)
 	ib->resolver = NULL;
 }
 
+/**
+ * sdp_ib_cm_rep() - the REP arrived: keep what it says, and queue SDP_IB_REP
+ * @ib: the device half
+ * @event: the REP, with the HelloAck
+ *
+ * Context: process (callback of ib_cm); must not wait.
+ * Return: 0, what ib_cm expects of a callback that keeps the id.
+ */
 int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 {
 	enum sdp_wire_verdict verdict;
@@ -353,6 +388,12 @@ int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 	return 0;
 }
 
+/**
+ * sdp_ib_rep() - SDP_IB_REP: the HelloAck is good, go to RTS and say RTU
+ * @ib: the device half
+ *
+ * Context: worker; sleeps.
+ */
 void sdp_ib_rep(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
@@ -389,6 +430,13 @@ void sdp_ib_rep(struct sdp_ib *ib)
  * TCP drops a SYN then, and the client repeats it until there is room or the
  * time is over; so does this, with the queue pair that it has.
  */
+/**
+ * sdp_ib_busy() - SDP_IB_BUSY: the peer rejected for now
+ * @ib: the device half; who asked loses its CM id until it is tried again, on
+ *	the passive side and later it is the end
+ *
+ * Context: worker; sleeps.
+ */
 void sdp_ib_busy(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
@@ -414,6 +462,12 @@ void sdp_ib_busy(struct sdp_ib *ib)
 	sdp_ib_set_timer(ib, ib->busy_ms);
 }
 
+/**
+ * sdp_ib_timed_out() - SDP_IB_TIMEOUT: the attempt's time, or a pause, is over
+ * @ib: the device half, of either side
+ *
+ * Context: worker; sleeps.
+ */
 void sdp_ib_timed_out(struct sdp_ib *ib)
 {
 	/* It may have come about while this waited its turn. */

@@ -278,6 +278,12 @@ void sdp_ib_dereg(struct sdp_conn *conn, struct sdp_umem *umem)
 	umem->mr = NULL;
 }
 
+/**
+ * sdp_ib_unmap_all() - undo sdp_ib_map() for all buffers of a connection
+ * @conn: the connection; its queue pair is gone
+ *
+ * Context: process; takes conn->rx.lock.
+ */
 void sdp_ib_unmap_all(struct sdp_conn *conn)
 {
 	struct sdp_buf *buf;

@@ -66,13 +66,6 @@ bool sdp_ib_arm_recv(struct sdp_conn *conn);
 bool sdp_ib_arm_send(struct sdp_conn *conn);
 int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf);
 void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf);
-
-/**
- * sdp_ib_unmap_all() - undo sdp_ib_map() for all buffers of a connection
- * @conn: the connection; its queue pair is gone
- *
- * Context: process; takes conn->rx.lock.
- */
 void sdp_ib_unmap_all(struct sdp_conn *conn);
 
 #endif

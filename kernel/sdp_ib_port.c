@@ -120,6 +120,12 @@ void sdp_ib_unlisten(u16 number)
 	mutex_unlock(&sdp_ib_ports_lock);
 }
 
+/**
+ * sdp_ib_ports_add() - listen on a new device too
+ * @dev: the device
+ *
+ * Context: process; sleeps.  A port that cannot be heard there is warned of.
+ */
 void sdp_ib_ports_add(struct sdp_dev *dev)
 {
 	struct sdp_ib_port *port;
@@ -136,6 +142,12 @@ void sdp_ib_ports_add(struct sdp_dev *dev)
 	mutex_unlock(&sdp_ib_ports_lock);
 }
 
+/**
+ * sdp_ib_ports_remove() - stop listening on a device
+ * @dev: the device, which goes
+ *
+ * Context: process; sleeps until callbacks for its ports have returned.
+ */
 void sdp_ib_ports_remove(struct sdp_dev *dev)
 {
 	struct sdp_ib_port *port;
@@ -147,11 +159,22 @@ void sdp_ib_ports_remove(struct sdp_dev *dev)
 	mutex_unlock(&sdp_ib_ports_lock);
 }
 
+/**
+ * sdp_ib_ports_init() - say who hears requests
+ * @event: callback of every listening id
+ *
+ * Context: process, before anything else here.
+ */
 void __init sdp_ib_ports_init(ib_cm_handler event)
 {
 	sdp_ib_port_event = event;
 }
 
+/**
+ * sdp_ib_ports_exit() - undo it
+ *
+ * Context: process, when nobody listens any more.
+ */
 void sdp_ib_ports_exit(void)
 {
 	/* An array that got one node of two keeps it, with nothing in it. */

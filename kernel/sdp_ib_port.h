@@ -15,36 +15,9 @@ struct sdp_dev;
 /* Entries of struct sdp_xport; see there. */
 int sdp_ib_listen(u16 number);
 void sdp_ib_unlisten(u16 number);
-
-/**
- * sdp_ib_ports_add() - listen on a new device too
- * @dev: the device
- *
- * Context: process; sleeps.  A port that cannot be heard there is warned of.
- */
 void sdp_ib_ports_add(struct sdp_dev *dev);
-
-/**
- * sdp_ib_ports_remove() - stop listening on a device
- * @dev: the device, which goes
- *
- * Context: process; sleeps until callbacks for its ports have returned.
- */
 void sdp_ib_ports_remove(struct sdp_dev *dev);
-
-/**
- * sdp_ib_ports_init() - say who hears requests
- * @event: callback of every listening id
- *
- * Context: process, before anything else here.
- */
 void sdp_ib_ports_init(ib_cm_handler event);
-
-/**
- * sdp_ib_ports_exit() - undo it
- *
- * Context: process, when nobody listens any more.
- */
 void sdp_ib_ports_exit(void);
 
 #endif

@@ -30,6 +30,13 @@ enum {
 struct sdp_ib_hooks sdp_ib_hooks __ro_after_init;
 struct workqueue_struct *sdp_ib_wq;
 
+/**
+ * sdp_ib_queue() - have the worker do something
+ * @ib: the device half; its connection is held by somebody
+ * @what: what; once, if it is asked for again before it is done
+ *
+ * Context: any.
+ */
 void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
 {
 	/* Before its work is there: who does that may free it. */
@@ -39,6 +46,12 @@ void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
 		sdp_conn_put(ib->conn);
 }
 
+/**
+ * sdp_ib_queue_again() - have the worker do what it could not
+ * @ib: the device half; its connection is held by somebody
+ *
+ * Context: any.
+ */
 void sdp_ib_queue_again(struct sdp_ib *ib)
 {
 	sdp_conn_get(ib->conn);
@@ -46,6 +59,14 @@ void sdp_ib_queue_again(struct sdp_ib *ib)
 		sdp_conn_put(ib->conn);
 }
 
+/**
+ * sdp_ib_refuse() - have the worker end an attempt that came to nothing
+ * @ib: the device half
+ * @err: positive errno for the user
+ * @reason: enum sdp_reason
+ *
+ * Context: as sdp_ib_queue().
+ */
 void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason)
 {
 	ib->err = err;
@@ -97,6 +118,15 @@ static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
 	}
 }
 
+/**
+ * sdp_ib_ack_timeout() - how long the device waits for the peer's ack
+ * @conn: the connection
+ *
+ * For the queue pair and the path.
+ *
+ * Context: any.
+ * Return: n of 4.096 us * 2^n, not less than asked for by net.sdp.ack_timeout.
+ */
 u8 sdp_ib_ack_timeout(const struct sdp_conn *conn)
 {
 	unsigned int ms = READ_ONCE(conn->sn->ack_timeout);
@@ -104,6 +134,14 @@ u8 sdp_ib_ack_timeout(const struct sdp_conn *conn)
 	return ms > 1 ? ilog2(ms - 1) + 9 : 8;
 }
 
+/**
+ * sdp_ib_modify() - bring the queue pair to the next state
+ * @ib: the device half; its CM id has heard of the peer's queue pair
+ * @state: IB_QPS_RTR, then IB_QPS_RTS
+ *
+ * Context: worker; sleeps.
+ * Return: 0; -EINVAL if the CM has gone on meanwhile, or what the device says.
+ */
 int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
@@ -135,6 +173,13 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 	return ib_modify_qp(ib->qp.qp, &attr, mask);
 }
 
+/**
+ * sdp_ib_alloc() - make the device half of a connection
+ * @conn: the connection; has it as xp_priv then, until its last reference is gone
+ *
+ * Context: process; sleeps.
+ * Return: it, still without a device; NULL if there is no memory.
+ */
 struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
 {
 	struct sdp_ib *ib = kzalloc_obj(*ib, GFP_KERNEL);
@@ -163,8 +208,18 @@ static void sdp_ib_has_queues(struct sdp_ib *ib)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* The CM id of the active side knows port and P_Key only once the REQ is on
+/**
+ * sdp_ib_build_qp() - make the queue pair, in INIT, with the first receives posted
+ * @ib: the device half, with device and port
+ * @pkey: P_Key of the path
+ *
+ * The CM id of the active side knows port and P_Key only once the REQ is on
  * its way, but receives must be posted before: so both sides say it by hand.
+ *
+ * Context: worker; sleeps.
+ * Return: the number of receives, or a negative errno: -ENOMEM, -ENOENT if the
+ * port has no such P_Key, or what the device says.  What is there already goes
+ * with the device half.
  */
 int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 {
@@ -197,6 +252,13 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 	return sdp_rx_start(ib->conn, ib->qp.rq_size);
 }
 
+/**
+ * sdp_ib_caps() - what our device can do for the peer
+ * @ib: the device half, with its device
+ *
+ * Context: any.
+ * Return: SDP_CAP_* for our hello.
+ */
 u8 sdp_ib_caps(const struct sdp_ib *ib)
 {
 	bool can = ib->dev->mrs.pages &&
@@ -205,6 +267,13 @@ u8 sdp_ib_caps(const struct sdp_ib *ib)
 	return can ? SDP_CAP_INVALIDATE : 0;
 }
 
+/**
+ * sdp_ib_limits() - begin with what both hellos say
+ * @ib: the device half; ib->peer is the peer's hello
+ * @told_bufs: receives that our own tells of
+ *
+ * Context: worker, before sdp_ib_modify(); takes conn->lock.
+ */
 void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 {
 	const struct sdp_wire_hello *peer = &ib->peer;
@@ -220,6 +289,14 @@ void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
 }
 
+/**
+ * sdp_ib_enlist() - enter the device's list, so that removal finds it
+ * @ib: the device half, without a device so far
+ * @device: the device
+ *
+ * Context: any but hard interrupt.
+ * Return: 0; -ENODEV if the device cannot carry SDP or is going.
+ */
 int sdp_ib_enlist(struct sdp_ib *ib, struct ib_device *device)
 {
 	bool going;
@@ -240,6 +317,12 @@ int sdp_ib_enlist(struct sdp_ib *ib, struct ib_device *device)
 	return -ENODEV;
 }
 
+/**
+ * sdp_ib_unlist() - leave the device's list, if it is in one
+ * @ib: the device half; keeps its reference to the device
+ *
+ * Context: any but hard interrupt.
+ */
 void sdp_ib_unlist(struct sdp_ib *ib)
 {
 	if (!ib->dev)

@@ -62,92 +62,14 @@ extern struct sdp_ib_hooks sdp_ib_hooks;
 
 /* For workers and timers; made and destroyed by sdp_ib.c. */
 extern struct workqueue_struct *sdp_ib_wq;
-
-/**
- * sdp_ib_queue() - have the worker do something
- * @ib: the device half; its connection is held by somebody
- * @what: what; once, if it is asked for again before it is done
- *
- * Context: any.
- */
 void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what);
-
-/**
- * sdp_ib_queue_again() - have the worker do what it could not
- * @ib: the device half; its connection is held by somebody
- *
- * Context: any.
- */
 void sdp_ib_queue_again(struct sdp_ib *ib);
-
-/**
- * sdp_ib_refuse() - have the worker end an attempt that came to nothing
- * @ib: the device half
- * @err: positive errno for the user
- * @reason: enum sdp_reason
- *
- * Context: as sdp_ib_queue().
- */
 void sdp_ib_refuse(struct sdp_ib *ib, int err, u8 reason);
-
-/**
- * sdp_ib_alloc() - make the device half of a connection
- * @conn: the connection; has it as xp_priv then, until its last reference is gone
- *
- * Context: process; sleeps.
- * Return: it, still without a device; NULL if there is no memory.
- */
 struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn);
-
-/**
- * sdp_ib_enlist() - enter the device's list, so that removal finds it
- * @ib: the device half, without a device so far
- * @device: the device
- *
- * Context: any but hard interrupt.
- * Return: 0; -ENODEV if the device cannot carry SDP or is going.
- */
 int sdp_ib_enlist(struct sdp_ib *ib, struct ib_device *device);
-
-/**
- * sdp_ib_unlist() - leave the device's list, if it is in one
- * @ib: the device half; keeps its reference to the device
- *
- * Context: any but hard interrupt.
- */
 void sdp_ib_unlist(struct sdp_ib *ib);
-
-/**
- * sdp_ib_ack_timeout() - how long the device waits for the peer's ack
- * @conn: the connection
- *
- * For the queue pair and the path.
- *
- * Context: any.
- * Return: n of 4.096 us * 2^n, not less than asked for by net.sdp.ack_timeout.
- */
 u8 sdp_ib_ack_timeout(const struct sdp_conn *conn);
-
-/**
- * sdp_ib_build_qp() - make the queue pair, in INIT, with the first receives posted
- * @ib: the device half, with device and port
- * @pkey: P_Key of the path
- *
- * Context: worker; sleeps.
- * Return: the number of receives, or a negative errno: -ENOMEM, -ENOENT if the
- * port has no such P_Key, or what the device says.  What is there already goes
- * with the device half.
- */
 int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey);
-
-/**
- * sdp_ib_modify() - bring the queue pair to the next state
- * @ib: the device half; its CM id has heard of the peer's queue pair
- * @state: IB_QPS_RTR, then IB_QPS_RTS
- *
- * Context: worker; sleeps.
- * Return: 0; -EINVAL if the CM has gone on meanwhile, or what the device says.
- */
 int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state);
 
 /**
@@ -168,22 +90,7 @@ static inline bool sdp_ib_is_ended(const struct sdp_ib *ib)
 	       state == IB_CM_IDLE;
 }
 
-/**
- * sdp_ib_caps() - what our device can do for the peer
- * @ib: the device half, with its device
- *
- * Context: any.
- * Return: SDP_CAP_* for our hello.
- */
 u8 sdp_ib_caps(const struct sdp_ib *ib);
-
-/**
- * sdp_ib_limits() - begin with what both hellos say
- * @ib: the device half; ib->peer is the peer's hello
- * @told_bufs: receives that our own tells of
- *
- * Context: worker, before sdp_ib_modify(); takes conn->lock.
- */
 void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs);
 
 #endif

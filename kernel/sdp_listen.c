@@ -166,6 +166,12 @@ static bool sdp_child_defer(struct sdp_conn *conn, struct sdp_sk *ssk)
 /* So many at once: as many as have a place may have come side by side. */
 enum { SDP_LISTEN_DUE = 64 };
 
+/**
+ * sdp_listen_defer_work() - TCP_DEFER_ACCEPT's time is over for a child, or more
+ * @work: struct sdp_sk.defer of the listener
+ *
+ * Context: process, a worker.
+ */
 void sdp_listen_defer_work(struct work_struct *work)
 {
 	struct sdp_sk *ssk = container_of(to_delayed_work(work), struct sdp_sk,
@@ -390,6 +396,17 @@ out:
 	return room;
 }
 
+/**
+ * sdp_listen_spawn() - struct sdp_xport_upper.spawn
+ * @xp: the transport that heard the request
+ * @net: for which namespace
+ * @ifindex: on which device
+ * @local: to whom
+ * @remote: from whom
+ *
+ * Context: process; does not wait for others.
+ * Return: see struct sdp_xport_upper.
+ */
 struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 				  int ifindex, const struct sdp_addr *local,
 				  const struct sdp_addr *remote)
@@ -547,6 +564,13 @@ static bool sdp_listen_is_over(const struct sock *sk, const struct sdp_sk *ssk)
 	       (ssk->port && READ_ONCE(inet_sk(sk)->inet_num) != ssk->port);
 }
 
+/**
+ * sdp_listen_stop() - no more children; those not accepted are aborted
+ * @sk: a listener, or any socket
+ * @ssk: ours of it
+ *
+ * Context: process; not under the socket lock.
+ */
 void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk)
 {
 	mutex_lock(&ssk->listening);
@@ -554,6 +578,13 @@ void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk)
 	mutex_unlock(&ssk->listening);
 }
 
+/**
+ * sdp_listen_check() - the same, if TCP has stopped listening
+ * @sk: a socket that shutdown() or connect() was called on
+ * @ssk: ours of it
+ *
+ * Context: process; not under the socket lock.
+ */
 void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk)
 {
 	/* Without a port of its own it may have children: another's is the same. */
@@ -615,6 +646,14 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 	return err;
 }
 
+/**
+ * sdp_listen() - proto_ops.listen
+ * @sock: the socket
+ * @backlog: as TCP's
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int sdp_listen(struct socket *sock, int backlog)
 {
 	struct sock *sk = sock->sk;
@@ -734,6 +773,15 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 	return -EAGAIN;
 }
 
+/**
+ * sdp_accept() - proto_ops.accept
+ * @sock: the listener
+ * @newsock: gets the SDP or the plain TCP child, whichever came
+ * @SDP_ACCEPT_ARGS: what else this kernel gives
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS)
 {
 	struct sock *sk = sock->sk;

@@ -29,11 +29,23 @@ struct percpu_counter sdp_mem_used;
  */
 enum { SDP_MEM_PART = 4 };
 
+/**
+ * sdp_mem_kib() - how much is in use
+ *
+ * Context: process or softirq; sums over all processors.
+ * Return: KiB.
+ */
 u64 sdp_mem_kib(void)
 {
 	return percpu_counter_sum_positive(&sdp_mem_used) / 1024;
 }
 
+/**
+ * sdp_mem_init() - make the counter, set the limits by the machine's memory
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
 int __init sdp_mem_init(void)
 {
 	u64 kib = nr_free_buffer_pages() / SDP_MEM_PART * (PAGE_SIZE / 1024);
@@ -44,6 +56,11 @@ int __init sdp_mem_init(void)
 	return percpu_counter_init(&sdp_mem_used, 0, GFP_KERNEL);
 }
 
+/**
+ * sdp_mem_exit() - undo sdp_mem_init(); all has been given back
+ *
+ * Context: process.
+ */
 void sdp_mem_exit(void)
 {
 	WARN_ON_ONCE(percpu_counter_sum(&sdp_mem_used));

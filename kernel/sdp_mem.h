@@ -71,27 +71,8 @@ static inline bool sdp_mem_is_over(void)
 	return sdp_mem_above(READ_ONCE(sdp_mem_limits.mem_max));
 }
 
-/**
- * sdp_mem_kib() - how much is in use
- *
- * Context: process or softirq; sums over all processors.
- * Return: KiB.
- */
 u64 sdp_mem_kib(void);
-
-/**
- * sdp_mem_init() - make the counter, set the limits by the machine's memory
- *
- * Context: process.
- * Return: 0 or -ENOMEM.
- */
 int sdp_mem_init(void);
-
-/**
- * sdp_mem_exit() - undo sdp_mem_init(); all has been given back
- *
- * Context: process.
- */
 void sdp_mem_exit(void);
 
 #endif

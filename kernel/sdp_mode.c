@@ -19,6 +19,14 @@
 
 #include "sdp_mode.h"
 
+/**
+ * sdp_mode_init() - start of a connection: both halves combined
+ * @mode: what to initialise
+ * @theirs: MaxAdverts that the peer's Hello or HelloAck announces, from 1
+ * @ours: that ours does, 1 to SDP_ADVERT_ADVERTS
+ *
+ * Context: any; pure.
+ */
 void sdp_mode_init(struct sdp_mode *mode, u16 theirs, u8 ours)
 {
 	*mode = (struct sdp_mode) {};
@@ -190,6 +198,17 @@ static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	return -EPROTO;		/* what sdp_wire_get() does not let through */
 }
 
+/**
+ * sdp_mode_heard() - what does this message mean?
+ * @mode: the connection's; updated
+ * @msg: the message, as sdp_wire_get() took it
+ *
+ * Context: the caller's lock; pure.
+ * Return: bits of enum sdp_mode_verdict, 0 if there is nothing to do (a credit
+ * update, a message that crossed ours); -EPROTO if the message is not allowed
+ * in this mode (the connection ends); -ECONNABORTED for payload after our
+ * reader has gone (it ends too, 4.1).
+ */
 int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
 	int verdict;
@@ -211,22 +230,61 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	return verdict;
 }
 
+/**
+ * sdp_mode_can_ask() - may a SinkAvail be posted now?
+ * @mode: the connection's
+ * @unread: whether bytes of the stream wait for the reader
+ *
+ * What was so when the reader came need not be when his buffer is registered and
+ * there is a credit: whoever has sent his DisConn answers no SinkAvail.
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if it may.
+ */
 bool sdp_mode_can_ask(const struct sdp_mode *mode, bool unread)
 {
 	return !mode->peer_fin && !mode->shut_rd && sdp_mode_has_advert(mode) &&
 	       sdp_snk_may_offer(&mode->snk, unread);
 }
 
+/**
+ * sdp_mode_may_ask() - a reader waits with a large buffer: may it be advertised?
+ * @mode: the connection's
+ * @unread: whether bytes of the stream wait for the reader
+ *
+ * Peers that take one advert at a time may not know the message (section 7).
+ *
+ * Context: the caller's lock; pure.
+ * Return: true if a SinkAvail may be made.
+ */
 bool sdp_mode_may_ask(const struct sdp_mode *mode, bool unread)
 {
 	return mode->src.max > 1 && !mode->snk.out.n && sdp_mode_can_ask(mode, unread);
 }
 
+/**
+ * sdp_mode_rcvbuf_posted() - a ChRcvBuf is on its way
+ * @mode: the connection's; one at a time (5.1)
+ *
+ * Context: the caller's lock; pure.
+ */
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode)
 {
 	mode->asked_rcvbuf = true;
 }
 
+/**
+ * sdp_mode_pick() - how should the next slice of a send go?
+ * @left: user bytes still to send, from 1
+ * @payload_max: payload bytes of a full message to this peer
+ * @tail_room: payload bytes still free in the last message not yet posted;
+ *	0 if there is none
+ *
+ * For now the answer is to copy, behind what still waits if it fits there.
+ *
+ * Context: any; pure.
+ * Return: the slice.
+ */
 struct sdp_mode_slice sdp_mode_pick(size_t left, u32 payload_max, u32 tail_room)
 {
 	u32 room = tail_room ? tail_room : payload_max;

@@ -49,47 +49,9 @@ enum sdp_mode_verdict {
 	SDP_HEARD_OWES		= 0x1000, /* RdmaWrCompl or SinkCancelAck */
 };
 
-/**
- * sdp_mode_init() - start of a connection: both halves combined
- * @mode: what to initialise
- * @theirs: MaxAdverts that the peer's Hello or HelloAck announces, from 1
- * @ours: that ours does, 1 to SDP_ADVERT_ADVERTS
- *
- * Context: any; pure.
- */
 void sdp_mode_init(struct sdp_mode *mode, u16 theirs, u8 ours);
-
-/**
- * sdp_mode_heard() - what does this message mean?
- * @mode: the connection's; updated
- * @msg: the message, as sdp_wire_get() took it
- *
- * Context: the caller's lock; pure.
- * Return: bits of enum sdp_mode_verdict, 0 if there is nothing to do (a credit
- * update, a message that crossed ours); -EPROTO if the message is not allowed
- * in this mode (the connection ends); -ECONNABORTED for payload after our
- * reader has gone (it ends too, 4.1).
- */
 int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg);
-
-/**
- * sdp_mode_rcvbuf_posted() - a ChRcvBuf is on its way
- * @mode: the connection's; one at a time (5.1)
- *
- * Context: the caller's lock; pure.
- */
 void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
-
-/**
- * sdp_mode_may_ask() - a reader waits with a large buffer: may it be advertised?
- * @mode: the connection's
- * @unread: whether bytes of the stream wait for the reader
- *
- * Peers that take one advert at a time may not know the message (section 7).
- *
- * Context: the caller's lock; pure.
- * Return: true if a SinkAvail may be made.
- */
 bool sdp_mode_may_ask(const struct sdp_mode *mode, bool unread);
 
 /**
@@ -107,17 +69,6 @@ static inline bool sdp_mode_crossed(struct sdp_mode *mode)
 	return crossed;
 }
 
-/**
- * sdp_mode_can_ask() - may a SinkAvail be posted now?
- * @mode: the connection's
- * @unread: whether bytes of the stream wait for the reader
- *
- * What was so when the reader came need not be when his buffer is registered and
- * there is a credit: whoever has sent his DisConn answers no SinkAvail.
- *
- * Context: the caller's lock; pure.
- * Return: true if it may.
- */
 bool sdp_mode_can_ask(const struct sdp_mode *mode, bool unread);
 
 /**
@@ -140,18 +91,6 @@ struct sdp_mode_slice {
 	bool	coalesce;	/* they fit behind the last message not yet posted */
 };
 
-/**
- * sdp_mode_pick() - how should the next slice of a send go?
- * @left: user bytes still to send, from 1
- * @payload_max: payload bytes of a full message to this peer
- * @tail_room: payload bytes still free in the last message not yet posted;
- *	0 if there is none
- *
- * For now the answer is to copy, behind what still waits if it fits there.
- *
- * Context: any; pure.
- * Return: the slice.
- */
 struct sdp_mode_slice sdp_mode_pick(size_t left, u32 payload_max, u32 tail_room);
 
 #endif

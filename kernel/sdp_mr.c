@@ -53,6 +53,14 @@ static struct sdp_mr *sdp_mr_create(struct sdp_mr_pool *pool)
 	return mr;
 }
 
+/**
+ * sdp_mr_get() - have a registration that covers nothing yet
+ * @pool: of the device
+ *
+ * Context: process; sleeps.
+ * Return: the registration, or ERR_PTR(-EOPNOTSUPP) if the device has none,
+ * -ENOMEM, or the provider's error.
+ */
 struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool)
 {
 	struct sdp_pooled *idle = sdp_pool_take(&pool->idle);
@@ -66,6 +74,16 @@ static void sdp_mr_unmap(struct ib_device *ib, struct sdp_umem *umem)
 	ib_dma_unmap_sg(ib, umem->sg, umem->nents, umem->dir);
 }
 
+/**
+ * sdp_mr_put() - give it back
+ * @pool: as in sdp_mr_get()
+ * @mr: the registration; one that is still valid is destroyed
+ * @umem: what it covers since sdp_mr_map(); or NULL
+ *
+ * Its key leads nowhere when this returns, and no device knows the memory.
+ *
+ * Context: process; sleeps.
+ */
 void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
 		struct sdp_umem *umem)
 {
@@ -82,6 +100,16 @@ void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
 		sdp_pool_give(&pool->idle, &mr->idle);
 }
 
+/**
+ * sdp_mr_map() - have it cover pinned memory
+ * @mr: the registration
+ * @umem: the memory; its key and va are set
+ *
+ * What is left to do is to post the request that makes it valid.
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM, or -EINVAL if the device cannot.
+ */
 int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem)
 {
 	struct ib_device *ib = mr->mr->device;
@@ -107,6 +135,14 @@ int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem)
 	return 0;
 }
 
+/**
+ * sdp_mr_pool_init() - an empty pool
+ * @pool: what to initialise
+ * @pd: protection domain of the device
+ * @pages: that each registration covers, if the device has such long ones
+ *
+ * Context: any.
+ */
 void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
 		      unsigned int pages)
 {
@@ -118,6 +154,12 @@ void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
 	sdp_pool_init(&pool->idle, sdp_mr_destroy_idle);
 }
 
+/**
+ * sdp_mr_pool_exit() - destroy what is in it; all were given back
+ * @pool: the pool
+ *
+ * Context: process; sleeps.
+ */
 void sdp_mr_pool_exit(struct sdp_mr_pool *pool)
 {
 	sdp_pool_exit(&pool->idle, 0);

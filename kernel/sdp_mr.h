@@ -25,49 +25,10 @@ struct sdp_mr {
 	bool valid;			/* its key may lead somewhere */
 };
 
-/**
- * sdp_mr_get() - have a registration that covers nothing yet
- * @pool: of the device
- *
- * Context: process; sleeps.
- * Return: the registration, or ERR_PTR(-EOPNOTSUPP) if the device has none,
- * -ENOMEM, or the provider's error.
- */
 struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool);
-
-/**
- * sdp_mr_put() - give it back
- * @pool: as in sdp_mr_get()
- * @mr: the registration; one that is still valid is destroyed
- * @umem: what it covers since sdp_mr_map(); or NULL
- *
- * Its key leads nowhere when this returns, and no device knows the memory.
- *
- * Context: process; sleeps.
- */
 void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
 		struct sdp_umem *umem);
-
-/**
- * sdp_mr_map() - have it cover pinned memory
- * @mr: the registration
- * @umem: the memory; its key and va are set
- *
- * What is left to do is to post the request that makes it valid.
- *
- * Context: process.
- * Return: 0, -ENOMEM, or -EINVAL if the device cannot.
- */
 int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem);
-
-/**
- * sdp_mr_pool_init() - an empty pool
- * @pool: what to initialise
- * @pd: protection domain of the device
- * @pages: that each registration covers, if the device has such long ones
- *
- * Context: any.
- */
 void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
 		      unsigned int pages);
 
@@ -83,12 +44,6 @@ static inline u32 sdp_mr_bytes(const struct sdp_mr_pool *pool)
 	return pool->pages ? (pool->pages - 1) * PAGE_SIZE : 0;
 }
 
-/**
- * sdp_mr_pool_exit() - destroy what is in it; all were given back
- * @pool: the pool
- *
- * Context: process; sleeps.
- */
 void sdp_mr_pool_exit(struct sdp_mr_pool *pool);
 
 #endif

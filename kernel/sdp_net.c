@@ -17,11 +17,26 @@
 
 unsigned int sdp_net_id __read_mostly;
 
+/**
+ * sdp_net() - ours of a network namespace
+ * @net: the namespace, referenced
+ *
+ * Context: any.
+ * Return: its object; lives as long as the namespace.
+ */
 struct sdp_net *sdp_net(const struct net *net)
 {
 	return net_generic(net, sdp_net_id);
 }
 
+/**
+ * sdp_net_charge() - take a place under max_conns and max_conns_user
+ * @sn: namespace
+ * @uid: whose connection it is
+ *
+ * Context: any but hard interrupt.
+ * Return: 0, -EUSERS when a limit is reached, -ENOMEM.
+ */
 int sdp_net_charge(struct sdp_net *sn, kuid_t uid)
 {
 	unsigned long index = __kuid_val(uid);
@@ -44,6 +59,13 @@ out:
 	return err;
 }
 
+/**
+ * sdp_net_uncharge() - give the place back
+ * @sn: namespace
+ * @uid: as charged
+ *
+ * Context: any but hard interrupt.
+ */
 void sdp_net_uncharge(struct sdp_net *sn, kuid_t uid)
 {
 	unsigned long index = __kuid_val(uid);
@@ -78,11 +100,25 @@ static const char * const sdp_reason_words[] = {
 #undef SDP_REASON_WORD
 };
 
+/**
+ * sdp_reason_word() - what a reason is called in counters and trace points
+ * @reason: enum sdp_reason
+ *
+ * Context: any.
+ * Return: one word.
+ */
 const char *sdp_reason_word(u8 reason)
 {
 	return sdp_reason_words[reason];
 }
 
+/**
+ * sdp_counter_name() - what /proc/net/sdpstat calls it
+ * @counter: which
+ *
+ * Context: any.
+ * Return: the name.
+ */
 const char *sdp_counter_name(enum sdp_counter counter)
 {
 	return sdp_counter_names[counter].name;
@@ -161,11 +197,22 @@ static struct pernet_operations sdp_net_ops = {
 	.size	= sizeof(struct sdp_net),
 };
 
+/**
+ * sdp_net_init() - register the per-namespace objects and /proc/net/sdpstat
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_net_init(void)
 {
 	return register_pernet_subsys(&sdp_net_ops);
 }
 
+/**
+ * sdp_net_exit() - undo sdp_net_init(); no connection is left
+ *
+ * Context: process.
+ */
 void sdp_net_exit(void)
 {
 	unregister_pernet_subsys(&sdp_net_ops);

@@ -56,14 +56,6 @@ struct sdp_net {
 };
 
 extern unsigned int sdp_net_id;
-
-/**
- * sdp_net() - ours of a network namespace
- * @net: the namespace, referenced
- *
- * Context: any.
- * Return: its object; lives as long as the namespace.
- */
 struct sdp_net *sdp_net(const struct net *net);
 
 /* A limit.  Who owns a namespace may set what he likes there; but it takes what is
@@ -72,22 +64,7 @@ struct sdp_net *sdp_net(const struct net *net);
 #define sdp_net_bounded(sn, field)					\
 	min(READ_ONCE((sn)->field), READ_ONCE(sdp_net(&init_net)->field))
 
-/**
- * sdp_reason_word() - what a reason is called in counters and trace points
- * @reason: enum sdp_reason
- *
- * Context: any.
- * Return: one word.
- */
 const char *sdp_reason_word(u8 reason);
-
-/**
- * sdp_counter_name() - what /proc/net/sdpstat calls it
- * @counter: which
- *
- * Context: any.
- * Return: the name.
- */
 const char *sdp_counter_name(enum sdp_counter counter);
 
 /**
@@ -104,38 +81,9 @@ static inline void sdp_count(struct sdp_net *sn, enum sdp_counter counter,
 	this_cpu_add(sn->counters[counter], n);
 }
 
-/**
- * sdp_net_charge() - take a place under max_conns and max_conns_user
- * @sn: namespace
- * @uid: whose connection it is
- *
- * Context: any but hard interrupt.
- * Return: 0, -EUSERS when a limit is reached, -ENOMEM.
- */
 int sdp_net_charge(struct sdp_net *sn, kuid_t uid);
-
-/**
- * sdp_net_uncharge() - give the place back
- * @sn: namespace
- * @uid: as charged
- *
- * Context: any but hard interrupt.
- */
 void sdp_net_uncharge(struct sdp_net *sn, kuid_t uid);
-
-/**
- * sdp_net_init() - register the per-namespace objects and /proc/net/sdpstat
- *
- * Context: process.
- * Return: 0 or a negative errno.
- */
 int sdp_net_init(void);
-
-/**
- * sdp_net_exit() - undo sdp_net_init(); no connection is left
- *
- * Context: process.
- */
 void sdp_net_exit(void);
 
 #endif

@@ -21,6 +21,13 @@
 #include "sdp_tcp_info.h"
 #include "sdp_tx.h"
 
+/**
+ * sdp_opt_info() - what SDP_INFO and sock_diag show of a connection
+ * @conn: the connection
+ * @info: filled in
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 {
 	struct sdp_conn_stats stats;
@@ -296,6 +303,17 @@ static int sdp_opt_refuses_v6(struct sock *sk, struct sdp_sk *ssk, int optname,
 	       -EADDRNOTAVAIL : -EOPNOTSUPP;
 }
 
+/**
+ * sdp_setsockopt() - proto_ops.setsockopt
+ * @sock: the socket
+ * @level: SOL_SDP is ours, the rest TCP's
+ * @optname: option
+ * @optval: value
+ * @optlen: its size in bytes
+ *
+ * Context: process.
+ * Return: 0 or a negative errno; see uapi/linux/sdp.h.
+ */
 int sdp_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen)
 {
@@ -372,6 +390,17 @@ static int sdp_opt_get_tcp(struct sock *sk, struct sdp_sk *ssk, int optname,
 	}
 }
 
+/**
+ * sdp_getsockopt() - proto_ops.getsockopt
+ * @sock: the socket
+ * @level: SOL_SDP is ours, the rest TCP's
+ * @optname: option
+ * @optval: where to
+ * @optlen: size in bytes, in and out
+ *
+ * Context: process.
+ * Return: 0 or a negative errno; see uapi/linux/sdp.h.
+ */
 int sdp_getsockopt(struct socket *sock, int level, int optname,
 		   char __user *optval, int __user *optlen)
 {
@@ -470,6 +499,12 @@ static struct nf_sockopt_ops sdp_opt_ip[] = {
 	},
 };
 
+/**
+ * sdp_opt_init() - answer IP_SDP_INFO on every TCP socket
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_opt_init(void)
 {
 	int err;
@@ -483,6 +518,11 @@ int __init sdp_opt_init(void)
 	return err;
 }
 
+/**
+ * sdp_opt_exit() - undo sdp_opt_init()
+ *
+ * Context: process.
+ */
 void sdp_opt_exit(void)
 {
 	nf_unregister_sockopt(&sdp_opt_ip[1]);

@@ -51,37 +51,9 @@ static inline void sdp_peer_ring_init(struct sdp_peer_ring *ring, u16 bufs)
 	ring->keeps = bufs > SDP_PEER_RING_FEW;
 }
 
-/**
- * sdp_peer_ring_wants_more() - a message as long as a buffer waits: ask for larger ones?
- * @ring: the peer's ring; changed if so
- * @want: size that we would like
- * @open: a ChRcvBuf of ours is not posted, or not answered
- * @now: jiffies
- *
- * Context: any; pure.
- * Return: true if a ChRcvBuf is to be posted.
- */
 bool sdp_peer_ring_wants_more(struct sdp_peer_ring *ring, u32 want, bool open,
 			      unsigned long now);
-
-/**
- * sdp_peer_ring_cut() - a message was cut, because the peer's buffers are not longer
- * @ring: the peer's ring; changed
- *
- * A ping-pong never waits for credits, and yet is slower by many short messages.
- *
- * Context: any; pure.
- * Return: true if that has been so often enough to ask for larger ones.
- */
 bool sdp_peer_ring_cut(struct sdp_peer_ring *ring);
-
-/**
- * sdp_peer_ring_grow() - the peer has many buffers for us, or large ones
- * @ring: the peer's ring; changed
- *
- * Context: any; pure.
- * Return: true if it may shrink again when we are idle; false: it never does.
- */
 bool sdp_peer_ring_grow(struct sdp_peer_ring *ring);
 
 /**
@@ -107,29 +79,8 @@ struct sdp_peer_ring_idle {
 	u32 least;		/* size that we begin with */
 };
 
-/**
- * sdp_peer_ring_shrink() - is it time for the peer to have memory back?
- * @ring: the peer's ring; changed
- * @idle: what is known
- * @ask: set to true if it is to be asked for smaller ones; that it was then is said
- *	by sdp_peer_ring_ask_less()
- *
- * Context: any; pure.
- * Return: jiffies until it may be time, or until it is to be asked again if that
- * was not possible; 0: there is nothing to wait for.
- */
 unsigned long sdp_peer_ring_shrink(struct sdp_peer_ring *ring,
 				   const struct sdp_peer_ring_idle *idle, bool *ask);
-
-/**
- * sdp_peer_ring_ask_less() - the peer is asked for smaller buffers
- * @ring: the peer's ring; changed
- * @size: what it is asked for
- * @had: what it has
- * @now: jiffies
- *
- * Context: any; pure.
- */
 void sdp_peer_ring_ask_less(struct sdp_peer_ring *ring, u32 size, u32 had,
 			    unsigned long now);
 
@@ -145,17 +96,6 @@ static inline u32 sdp_peer_ring_asked(const struct sdp_peer_ring *ring)
 	return ring->ask;
 }
 
-/**
- * sdp_peer_ring_given() - the peer has answered
- * @ring: the peer's ring; changed
- * @size: by its ChRcvBufAck
- * @bufs: buffers that it has for us
- *
- * If it was asked for less, and gives less, the old buffers are to be used up by
- * empty messages.
- *
- * Context: any; pure.
- */
 void sdp_peer_ring_given(struct sdp_peer_ring *ring, u32 size, u16 bufs);
 
 /**

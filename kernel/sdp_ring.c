@@ -20,6 +20,12 @@ static int sdp_ring_most(int a, int b)
 	return a > b ? a : b;
 }
 
+/**
+ * sdp_ring_init() - a ring without a buffer, and without limits
+ * @ring: what to initialise
+ *
+ * Context: any; pure.
+ */
 void sdp_ring_init(struct sdp_ring *ring)
 {
 	ring->rq_size = 0xffff;
@@ -59,7 +65,17 @@ static bool sdp_ring_is_busy(const struct sdp_ring *ring, const struct sdp_ring_
 	       (now->inq && ring->nbufs >= here + SDP_RING_NOT_DATA);
 }
 
-/* With so many there, can the peer send nothing, and will they not be more? */
+/**
+ * sdp_ring_set_full() - is the peer stopped, and will it be?
+ * @ring: the ring; changed; under rx.lock
+ * @here: buffers posted, or about to be
+ * @at_end: there will be no more
+ * @waited: somebody waits for more than has come: see sdp_ring_is_waited()
+ *
+ * With so many there, can the peer send nothing, and will they not be more?
+ *
+ * Context: any; pure.
+ */
 void sdp_ring_set_full(struct sdp_ring *ring, u16 here, bool at_end, bool waited)
 {
 	bool full = at_end && here <= SDP_RING_NOT_DATA;
@@ -69,6 +85,13 @@ void sdp_ring_set_full(struct sdp_ring *ring, u16 here, bool at_end, bool waited
 	WRITE_ONCE(ring->full, full);
 }
 
+/**
+ * sdp_ring_look_again() - what was full may not be any more
+ * @ring: the ring; changed; under rx.lock
+ * @keep: full until it is seen that it is not: that it still is, is no news
+ *
+ * Context: any; pure.
+ */
 void sdp_ring_look_again(struct sdp_ring *ring, bool keep)
 {
 	if (!ring->full)
@@ -131,6 +154,14 @@ static int sdp_ring_spare(const struct sdp_ring *ring, u16 here, u16 max)
 	return spare;
 }
 
+/**
+ * sdp_ring_wanted() - how many buffers are to be made?
+ * @ring: the ring; changed; under rx.lock
+ * @now: what is known
+ *
+ * Context: any; pure.
+ * Return: how many are to be made beside those at hand, or of them to go if negative.
+ */
 int sdp_ring_wanted(struct sdp_ring *ring, const struct sdp_ring_now *now)
 {
 	u16 here = now->posted + now->at_hand;
@@ -190,6 +221,17 @@ static void sdp_ring_short(struct sdp_ring *ring, unsigned long now)
 		WRITE_ONCE(ring->lows, ring->lows + 1);
 }
 
+/**
+ * sdp_ring_used() - a message of the peer has used a buffer
+ * @ring: the ring; changed; under conn->lock
+ * @known: buffers that the peer knows of and has not used
+ * @empty: it was a message that carries nothing but its header
+ * @now: jiffies
+ *
+ * Remembers if the peer has used most of what it knows of.
+ *
+ * Context: any; pure.
+ */
 void sdp_ring_used(struct sdp_ring *ring, u32 known, bool empty, unsigned long now)
 {
 	/* The peer uses up what is to go, and has nothing to say. */
@@ -206,6 +248,13 @@ void sdp_ring_used(struct sdp_ring *ring, u32 known, bool empty, unsigned long n
 	WRITE_ONCE(ring->low, true);
 }
 
+/**
+ * sdp_ring_told_alone() - a message goes that tells of buffers and carries nothing
+ * @ring: the ring; changed; under conn->lock
+ * @now: jiffies
+ *
+ * Context: any; pure.
+ */
 void sdp_ring_told_alone(struct sdp_ring *ring, unsigned long now)
 {
 	sdp_ring_short(ring, now);
@@ -218,6 +267,16 @@ static u32 sdp_ring_whole(u32 size, u32 page)
 	return size - size % page;
 }
 
+/**
+ * sdp_ring_new_size() - what the peer asked for, as far as it may have it
+ * @ring: the ring; by who polls
+ * @size: of buffers now
+ * @full_size: of those for a peer that sends much
+ * @page: bytes of a page
+ *
+ * Context: any; pure.
+ * Return: the size, whole pages; 0: nothing changes, or it asked for less.
+ */
 u32 sdp_ring_new_size(const struct sdp_ring *ring, u32 size, u32 full_size, u32 page)
 {
 	u32 max = READ_ONCE(ring->max_bytes), mem = READ_ONCE(ring->mem);
@@ -230,6 +289,23 @@ u32 sdp_ring_new_size(const struct sdp_ring *ring, u32 size, u32 full_size, u32 
 	return most > size ? most : 0;
 }
 
+/**
+ * sdp_ring_may_resize() - may the peer have an answer now?
+ * @ring: the ring; changed; under rx.lock
+ * @larger: it may have larger buffers
+ * @owned: somebody has accepted the connection
+ * @read: bytes that the reader has taken, modulo 2^32
+ * @inq: bytes that are unread
+ * @waited: somebody waits for more
+ *
+ * What a peer asks for it has when somebody has accepted, and, if that is larger
+ * buffers, when somebody reads: it goes on with messages that it has made for the
+ * others, of which as many as TCP's first window takes would not fit into the limit
+ * of what nobody reads.
+ *
+ * Context: any; pure.
+ * Return: true if so.
+ */
 bool sdp_ring_may_resize(struct sdp_ring *ring, bool larger, bool owned, u32 read,
 			 u32 inq, bool waited)
 {
@@ -242,6 +318,15 @@ bool sdp_ring_may_resize(struct sdp_ring *ring, bool larger, bool owned, u32 rea
 	return true;
 }
 
+/**
+ * sdp_ring_resized() - there are some of another size
+ * @ring: the ring; changed; under conn->lock and rx.lock, by who polls
+ * @was: size before
+ * @size: size from now on
+ * @old: posted buffers that are not of that
+ *
+ * Context: any; pure.
+ */
 void sdp_ring_resized(struct sdp_ring *ring, u32 was, u32 size, u16 old)
 {
 	ring->target = sdp_ring_most(SDP_WIRE_CREDITS_MIN, ring->target * was / size);
@@ -250,6 +335,17 @@ void sdp_ring_resized(struct sdp_ring *ring, u32 was, u32 size, u16 old)
 	WRITE_ONCE(ring->flush, 0);
 }
 
+/**
+ * sdp_ring_promise() - the peer asks for what it has, or less: it is idle
+ * @ring: the ring; changed; under conn->lock, by who polls
+ * @size: of buffers now
+ * @least: size with which a ring begins
+ * @page: bytes of a page
+ *
+ * Context: any; pure.
+ * Return: true if it is promised to shrink, and is to have the fewest buffers until
+ * then.
+ */
 bool sdp_ring_promise(struct sdp_ring *ring, u32 size, u32 least, u32 page)
 {
 	u32 asked = sdp_ring_whole(ring->asked, page);
@@ -263,6 +359,14 @@ bool sdp_ring_promise(struct sdp_ring *ring, u32 size, u32 least, u32 page)
 	return true;
 }
 
+/**
+ * sdp_ring_shrink() - the peer has heard of the promise
+ * @ring: the ring; changed; under conn->lock, by who polls
+ * @posted: buffers that are
+ *
+ * Context: any; pure.
+ * Return: the size from now on.
+ */
 u32 sdp_ring_shrink(struct sdp_ring *ring, u16 posted)
 {
 	u32 size = ring->shrink;

@@ -93,42 +93,9 @@ struct sdp_ring_now {
 	bool mem_over;		/* net.sdp.mem_max is */
 };
 
-/**
- * sdp_ring_init() - a ring without a buffer, and without limits
- * @ring: what to initialise
- *
- * Context: any; pure.
- */
 void sdp_ring_init(struct sdp_ring *ring);
-
-/**
- * sdp_ring_wanted() - how many buffers are to be made?
- * @ring: the ring; changed; under rx.lock
- * @now: what is known
- *
- * Context: any; pure.
- * Return: how many are to be made beside those at hand, or of them to go if negative.
- */
 int sdp_ring_wanted(struct sdp_ring *ring, const struct sdp_ring_now *now);
-
-/**
- * sdp_ring_set_full() - is the peer stopped, and will it be?
- * @ring: the ring; changed; under rx.lock
- * @here: buffers posted, or about to be
- * @at_end: there will be no more
- * @waited: somebody waits for more than has come: see sdp_ring_is_waited()
- *
- * Context: any; pure.
- */
 void sdp_ring_set_full(struct sdp_ring *ring, u16 here, bool at_end, bool waited);
-
-/**
- * sdp_ring_look_again() - what was full may not be any more
- * @ring: the ring; changed; under rx.lock
- * @keep: full until it is seen that it is not: that it still is, is no news
- *
- * Context: any; pure.
- */
 void sdp_ring_look_again(struct sdp_ring *ring, bool keep);
 
 /**
@@ -154,26 +121,7 @@ static inline void sdp_ring_keep_fewest(struct sdp_ring *ring)
 	ring->target = SDP_WIRE_CREDITS_MIN;
 }
 
-/**
- * sdp_ring_used() - a message of the peer has used a buffer
- * @ring: the ring; changed; under conn->lock
- * @known: buffers that the peer knows of and has not used
- * @empty: it was a message that carries nothing but its header
- * @now: jiffies
- *
- * Remembers if the peer has used most of what it knows of.
- *
- * Context: any; pure.
- */
 void sdp_ring_used(struct sdp_ring *ring, u32 known, bool empty, unsigned long now);
-
-/**
- * sdp_ring_told_alone() - a message goes that tells of buffers and carries nothing
- * @ring: the ring; changed; under conn->lock
- * @now: jiffies
- *
- * Context: any; pure.
- */
 void sdp_ring_told_alone(struct sdp_ring *ring, unsigned long now);
 
 /**
@@ -205,47 +153,9 @@ static inline bool sdp_ring_asks(const struct sdp_ring *ring)
 	return ring->asks;
 }
 
-/**
- * sdp_ring_new_size() - what the peer asked for, as far as it may have it
- * @ring: the ring; by who polls
- * @size: of buffers now
- * @full_size: of those for a peer that sends much
- * @page: bytes of a page
- *
- * Context: any; pure.
- * Return: the size, whole pages; 0: nothing changes, or it asked for less.
- */
 u32 sdp_ring_new_size(const struct sdp_ring *ring, u32 size, u32 full_size, u32 page);
-
-/**
- * sdp_ring_may_resize() - may the peer have an answer now?
- * @ring: the ring; changed; under rx.lock
- * @larger: it may have larger buffers
- * @owned: somebody has accepted the connection
- * @read: bytes that the reader has taken, modulo 2^32
- * @inq: bytes that are unread
- * @waited: somebody waits for more
- *
- * What a peer asks for it has when somebody has accepted, and, if that is larger
- * buffers, when somebody reads: it goes on with messages that it has made for the
- * others, of which as many as TCP's first window takes would not fit into the limit
- * of what nobody reads.
- *
- * Context: any; pure.
- * Return: true if so.
- */
 bool sdp_ring_may_resize(struct sdp_ring *ring, bool larger, bool owned, u32 read,
 			 u32 inq, bool waited);
-
-/**
- * sdp_ring_resized() - there are some of another size
- * @ring: the ring; changed; under conn->lock and rx.lock, by who polls
- * @was: size before
- * @size: size from now on
- * @old: posted buffers that are not of that
- *
- * Context: any; pure.
- */
 void sdp_ring_resized(struct sdp_ring *ring, u32 was, u32 size, u16 old);
 
 /**
@@ -285,17 +195,6 @@ static inline bool sdp_ring_old_used(struct sdp_ring *ring)
 	return !--ring->old;
 }
 
-/**
- * sdp_ring_promise() - the peer asks for what it has, or less: it is idle
- * @ring: the ring; changed; under conn->lock, by who polls
- * @size: of buffers now
- * @least: size with which a ring begins
- * @page: bytes of a page
- *
- * Context: any; pure.
- * Return: true if it is promised to shrink, and is to have the fewest buffers until
- * then.
- */
 bool sdp_ring_promise(struct sdp_ring *ring, u32 size, u32 least, u32 page);
 
 /**
@@ -337,14 +236,6 @@ static inline bool sdp_ring_promise_mseq(const struct sdp_ring *ring, u32 *mseq)
 	return ring->shrink && ring->shrink_told;
 }
 
-/**
- * sdp_ring_shrink() - the peer has heard of the promise
- * @ring: the ring; changed; under conn->lock, by who polls
- * @posted: buffers that are
- *
- * Context: any; pure.
- * Return: the size from now on.
- */
 u32 sdp_ring_shrink(struct sdp_ring *ring, u16 posted);
 
 /**

@@ -34,6 +34,15 @@ enum { SDP_RX_BUDGET = 256 };
 /* Payload in bytes that is rather copied than given a buffer of its own. */
 enum { SDP_RX_MERGE = 1024 };
 
+/**
+ * sdp_rx_start() - make the first buffers and post them
+ * @conn: the connection; its queue pair is in INIT, nobody else knows it
+ * @rq_size: receives that may be posted
+ *
+ * Context: process.
+ * Return: how many are posted (the Bufs of our Hello or HelloAck), or
+ * -ENOMEM, or the transport's error.
+ */
 int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 {
 	LIST_HEAD(none);
@@ -160,6 +169,15 @@ static void sdp_rx_urgent(struct sdp_conn *conn, bool pend, bool pres)
 		sdp_count(conn->sn, SDP_CNT_URGENT_RECEIVED, 1);
 }
 
+/**
+ * sdp_rx_arrived() - a receive completed
+ * @conn: the connection; rx.poll held
+ * @buf: its buffer
+ * @bytes: how many arrived
+ * @status: 0, or what failed, for the trace
+ *
+ * Context: process; called by the transport's poll_recv().
+ */
 void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		    int status)
 {
@@ -333,6 +351,17 @@ static void sdp_rx_unlock(struct sdp_conn *conn)
 		conn->xp->poll_free(conn);
 }
 
+/**
+ * sdp_rx_claim() - take rx.poll, for the transport's worker
+ * @conn: the connection
+ *
+ * Workers are shared by all, and who has it may be long: so this does not wait.
+ * When he goes the transport's poll_free() is called, and meanwhile nobody else
+ * takes it.
+ *
+ * Context: process, no spinlock held.
+ * Return: true if it is the caller's now, until sdp_rx_unclaim().
+ */
 bool sdp_rx_claim(struct sdp_conn *conn)
 {
 	set_bit(SDP_CONN_WANTED, &conn->flags);
@@ -343,6 +372,14 @@ bool sdp_rx_claim(struct sdp_conn *conn)
 	return true;
 }
 
+/**
+ * sdp_rx_unclaim() - give rx.poll back
+ * @conn: the connection
+ *
+ * Polls for who came meanwhile.
+ *
+ * Context: process, no spinlock held.
+ */
 void sdp_rx_unclaim(struct sdp_conn *conn)
 {
 	sdp_rx_unlock(conn);
@@ -350,6 +387,15 @@ void sdp_rx_unclaim(struct sdp_conn *conn)
 	sdp_rx_poll(conn);
 }
 
+/**
+ * sdp_rx_poll() - take what has arrived, and ask for the next event
+ * @conn: the connection
+ *
+ * Only one at a time polls; who comes second leaves that to the first and
+ * returns.  Bounded: a peer that never stops sending is left to the worker.
+ *
+ * Context: process, no spinlock held.
+ */
 void sdp_rx_poll(struct sdp_conn *conn)
 {
 	/* An event of sends wakes the callers too, and then no worker. */
@@ -376,6 +422,16 @@ void sdp_rx_poll(struct sdp_conn *conn)
 		sdp_zsink_bounce_more(conn);
 }
 
+/**
+ * sdp_rx_look() - take what has arrived, if anything
+ * @conn: the connection
+ *
+ * For who looks again and again: the queue stays armed, or not, as it was,
+ * unless something had come.
+ *
+ * Context: process, no spinlock held.
+ * Return: true if something had.
+ */
 bool sdp_rx_look(struct sdp_conn *conn)
 {
 	int n = 0;
@@ -395,7 +451,14 @@ bool sdp_rx_look(struct sdp_conn *conn)
 	return n;
 }
 
-/* All that has arrived, and of what a peer that never stops sends no more. */
+/**
+ * sdp_rx_hear() - what has arrived by now is heard when this returns
+ * @conn: the connection; rx.poll held
+ *
+ * All that has arrived, and of what a peer that never stops sends no more.
+ *
+ * Context: process, may sleep.
+ */
 void sdp_rx_hear(struct sdp_conn *conn)
 {
 	int n = DIV_ROUND_UP(sdp_ring_rq_size(&conn->ring), SDP_RX_BUDGET);
@@ -405,6 +468,12 @@ void sdp_rx_hear(struct sdp_conn *conn)
 		cond_resched();
 }
 
+/**
+ * sdp_rx_close() - sdp_rx_end(), for who has rx.poll
+ * @conn: the connection; rx.poll held
+ *
+ * Context: process, may sleep.
+ */
 void sdp_rx_close(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->rx.poll);
@@ -417,6 +486,14 @@ void sdp_rx_close(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
+/**
+ * sdp_rx_flush() - what has arrived by now is heard when this returns
+ * @conn: the connection
+ *
+ * Unlike sdp_rx_poll() it waits for who is at it.
+ *
+ * Context: process, in the user's call; may sleep; also under the socket lock.
+ */
 void sdp_rx_flush(struct sdp_conn *conn)
 {
 	sdp_rx_lock(conn);
@@ -424,6 +501,17 @@ void sdp_rx_flush(struct sdp_conn *conn)
 	sdp_rx_unclaim(conn);
 }
 
+/**
+ * sdp_rx_end() - the stream ends with what has arrived by now
+ * @conn: the connection, which failed
+ *
+ * For who is about to tell its error: what has come by then is readable when this
+ * returns, and what comes later is not heard.  A DREQ may overtake data on its way
+ * (the one goes by the CM, and repeated data comes late), so a connection can end
+ * here before all has come that the peer had sent.
+ *
+ * Context: process, in the user's call; may sleep; also under the socket lock.
+ */
 void sdp_rx_end(struct sdp_conn *conn)
 {
 	if (READ_ONCE(conn->rx.over))
@@ -433,6 +521,12 @@ void sdp_rx_end(struct sdp_conn *conn)
 	sdp_rx_unclaim(conn);
 }
 
+/**
+ * sdp_rx_work() - the worker: both queues, when no caller is there
+ * @work: conn->work
+ *
+ * Context: process; drops the reference that the queued work holds.
+ */
 void sdp_rx_work(struct work_struct *work)
 {
 	struct sdp_conn *conn = container_of(work, struct sdp_conn, work);

@@ -16,11 +16,29 @@
 #include "sdp_urg.h"
 #include "sdp_zsink_bounce.h"
 
+/**
+ * sdp_sk_conn_readable() - bytes that a read would give, as poll() counts them
+ * @sk: its socket; SO_OOBINLINE counts
+ * @conn: the connection
+ *
+ * Context: process or softirq.
+ * Return: bytes.
+ */
 u32 sdp_sk_conn_readable(const struct sock *sk, struct sdp_conn *conn)
 {
 	return sdp_urg_readable(conn, sock_flag(sk, SOCK_URGINLINE));
 }
 
+/**
+ * sdp_sk_conn_is_readable() - is there as much as poll() is to tell of?
+ * @sk: its socket; SO_RCVLOWAT counts
+ * @conn: the connection
+ *
+ * Or as much as there will be, as with TCP: the peer can send no more.
+ *
+ * Context: process or softirq.
+ * Return: true if so.
+ */
 bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn)
 {
 	u32 there = sdp_sk_conn_readable(sk, conn);
@@ -135,6 +153,13 @@ static void sdp_sk_conn_set_route(struct sock *sk, const struct sdp_conn *conn)
 	sk_dst_set(sk, IS_ERR(dst) ? NULL : dst);
 }
 
+/**
+ * sdp_sk_conn_set_names() - addresses of a connection into its sock, and its route
+ * @sk: locked
+ * @conn: the connection
+ *
+ * Context: process.
+ */
 void sdp_sk_conn_set_names(struct sock *sk, const struct sdp_conn *conn)
 {
 	struct inet_sock *inet = inet_sk(sk);
@@ -159,6 +184,13 @@ void sdp_sk_conn_set_names(struct sock *sk, const struct sdp_conn *conn)
 	sdp_sk_conn_set_route(sk, conn);
 }
 
+/**
+ * sdp_sk_conn_set_buffers() - SO_SNDBUF and SO_RCVBUF to its connection
+ * @sk: the sock
+ * @conn: its connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 {
 	u32 rcv = READ_ONCE(sk->sk_rcvbuf);
@@ -177,6 +209,15 @@ void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 	sdp_sk_conn_sync_alive(sk, conn);
 }
 
+/**
+ * sdp_sk_conn_set_limits() - what is known of a socket before it has a connection
+ * @sk: the sock
+ * @conn: its connection
+ *
+ * SO_SNDBUF, SO_RCVBUF, SO_RCVLOWAT, SO_TIMESTAMP and its kin, TCP_NOTSENT_LOWAT.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn)
 {
 	sdp_sk_conn_set_buffers(sk, conn);
@@ -185,6 +226,16 @@ void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn)
 	sdp_refill_set_wants(conn, READ_ONCE(sk->sk_rcvlowat));
 }
 
+/**
+ * sdp_sk_conn_sync_alive() - SO_KEEPALIVE and TCP_USER_TIMEOUT to its connection
+ * @sk: the sock
+ * @conn: its connection, which carries the stream
+ *
+ * Nothing of ours is called when SO_KEEPALIVE is set: each call that comes
+ * after it looks.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 {
 	u32 user = READ_ONCE(inet_csk(sk)->icsk_user_timeout);
@@ -196,6 +247,13 @@ void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 	sdp_check_set(conn, idle, user);
 }
 
+/**
+ * sdp_sk_conn_set_conn() - the socket gets or loses its connection
+ * @ssk: ours, its socket locked
+ * @conn: whose reference goes over to @ssk; NULL: the caller has it now
+ *
+ * Context: process.
+ */
 void sdp_sk_conn_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	spin_lock_bh(&ssk->lock);
@@ -203,6 +261,16 @@ void sdp_sk_conn_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)
 	spin_unlock_bh(&ssk->lock);
 }
 
+/**
+ * sdp_sk_conn_conn_get() - the connection that carries the stream
+ * @ssk: ours
+ *
+ * For who has not the socket lock: it may be dissolved, and another be on its
+ * way, since he looked at the mode.
+ *
+ * Context: process or softirq.
+ * Return: a reference; NULL if there is none, or its outcome is open.
+ */
 struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn = NULL;
@@ -217,6 +285,15 @@ struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk)
 	return conn;
 }
 
+/**
+ * sdp_sk_conn_failed() - has the connection ended with an error?
+ * @conn: the connection
+ * @ssk: ours, its socket locked
+ *
+ * Context: process.
+ * Return: true if so; the error has been put into sk_err then, or taken from
+ * there already.
+ */
 bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
 	if (!READ_ONCE(conn->err))
@@ -226,6 +303,14 @@ bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 	return true;
 }
 
+/**
+ * sdp_sk_conn_graft() - a connection gets its socket
+ * @sk: locked
+ * @ssk: ours of it
+ * @conn: whose reference goes over to @ssk
+ *
+ * Context: process.
+ */
 void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	sdp_sk_conn_set_conn(ssk, conn);
@@ -241,6 +326,14 @@ void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *con
 	sdp_sk_conn_failed(conn, ssk);
 }
 
+/**
+ * sdp_sk_conn_delay() - what small writes may wait for
+ * @sk: locked; its TCP_NODELAY and TCP_CORK count
+ * @flags: of the call that sends; MSG_MORE counts
+ *
+ * Context: process.
+ * Return: enum sdp_cork_delay, without SDP_DELAY_PUSH.
+ */
 u8 sdp_sk_conn_delay(const struct sock *sk, int flags)
 {
 	u8 nonagle = tcp_sk(sk)->nonagle;
@@ -253,6 +346,13 @@ u8 sdp_sk_conn_delay(const struct sock *sk, int flags)
 	return delay;
 }
 
+/**
+ * sdp_sk_conn_cut() - the socket lets go of its connection
+ * @ssk: ours, its socket locked; has a connection
+ * @orderly: true: what was sent is delivered, then DisConn; false: abort
+ *
+ * Context: process.
+ */
 void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly)
 {
 	struct sdp_conn *conn = ssk->conn;

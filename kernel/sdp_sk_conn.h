@@ -7,28 +7,10 @@
 
 #include "sdp_ulp.h"
 
-/**
- * sdp_sk_conn_graft() - a connection gets its socket
- * @sk: locked
- * @ssk: ours of it
- * @conn: whose reference goes over to @ssk
- *
- * Context: process.
- */
 void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn);
 
 /* Told by a connection with a socket; @upper is its struct sdp_sk. */
 extern const struct sdp_conn_ops sdp_sk_conn_ops;
-
-/**
- * sdp_sk_conn_failed() - has the connection ended with an error?
- * @conn: the connection
- * @ssk: ours, its socket locked
- *
- * Context: process.
- * Return: true if so; the error has been put into sk_err then, or taken from
- * there already.
- */
 bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk);
 
 /**
@@ -44,107 +26,15 @@ static inline bool sdp_sk_conn_ended(const struct sdp_sk *ssk)
 	return smp_load_acquire(&ssk->reported);	/* then sk_err is set */
 }
 
-/**
- * sdp_sk_conn_set_names() - addresses of a connection into its sock, and its route
- * @sk: locked
- * @conn: the connection
- *
- * Context: process.
- */
 void sdp_sk_conn_set_names(struct sock *sk, const struct sdp_conn *conn);
-
-/**
- * sdp_sk_conn_sync_alive() - SO_KEEPALIVE and TCP_USER_TIMEOUT to its connection
- * @sk: the sock
- * @conn: its connection, which carries the stream
- *
- * Nothing of ours is called when SO_KEEPALIVE is set: each call that comes
- * after it looks.
- *
- * Context: process or softirq, no spinlock of the connection held.
- */
 void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn);
-
-/**
- * sdp_sk_conn_set_buffers() - SO_SNDBUF and SO_RCVBUF to its connection
- * @sk: the sock
- * @conn: its connection
- *
- * Context: process or softirq, no spinlock of the connection held.
- */
 void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn);
-
-/**
- * sdp_sk_conn_set_limits() - what is known of a socket before it has a connection
- * @sk: the sock
- * @conn: its connection
- *
- * SO_SNDBUF, SO_RCVBUF, SO_RCVLOWAT, SO_TIMESTAMP and its kin, TCP_NOTSENT_LOWAT.
- *
- * Context: process or softirq, no spinlock of the connection held.
- */
 void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn);
-
-/**
- * sdp_sk_conn_set_conn() - the socket gets or loses its connection
- * @ssk: ours, its socket locked
- * @conn: whose reference goes over to @ssk; NULL: the caller has it now
- *
- * Context: process.
- */
 void sdp_sk_conn_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn);
-
-/**
- * sdp_sk_conn_conn_get() - the connection that carries the stream
- * @ssk: ours
- *
- * For who has not the socket lock: it may be dissolved, and another be on its
- * way, since he looked at the mode.
- *
- * Context: process or softirq.
- * Return: a reference; NULL if there is none, or its outcome is open.
- */
 struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk);
-
-/**
- * sdp_sk_conn_readable() - bytes that a read would give, as poll() counts them
- * @sk: its socket; SO_OOBINLINE counts
- * @conn: the connection
- *
- * Context: process or softirq.
- * Return: bytes.
- */
 u32 sdp_sk_conn_readable(const struct sock *sk, struct sdp_conn *conn);
-
-/**
- * sdp_sk_conn_is_readable() - is there as much as poll() is to tell of?
- * @sk: its socket; SO_RCVLOWAT counts
- * @conn: the connection
- *
- * Or as much as there will be, as with TCP: the peer can send no more.
- *
- * Context: process or softirq.
- * Return: true if so.
- */
 bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn);
-
-/**
- * sdp_sk_conn_delay() - what small writes may wait for
- * @sk: locked; its TCP_NODELAY and TCP_CORK count
- * @flags: of the call that sends; MSG_MORE counts
- *
- * Context: process.
- * Return: enum sdp_cork_delay, without SDP_DELAY_PUSH.
- */
 u8 sdp_sk_conn_delay(const struct sock *sk, int flags);
-
-/**
- * sdp_sk_conn_cut() - the socket lets go of its connection
- * @ssk: ours, its socket locked; has a connection
- * @orderly: true: what was sent is delivered, then DisConn; false: abort
- *
- * Context: process.
- */
 void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly);
 
 /**

@@ -9,6 +9,14 @@
 #include "sdp_check.h"
 #include "sdp_sndbuf.h"
 
+/**
+ * sdp_sndbuf_charge() - count a message as outstanding
+ * @conn: the connection, conn->lock held
+ * @msg: the message, on no list
+ *
+ * Context: process or softirq.
+ * Return: false if the connection is gone, and so is the message.
+ */
 bool sdp_sndbuf_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	u32 charge = SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid) + msg->payload -
@@ -28,6 +36,15 @@ bool sdp_sndbuf_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 	return true;
 }
 
+/**
+ * sdp_sndbuf_set_limit() - how many bytes may be outstanding
+ * @conn: the connection
+ * @least: bytes, to a peer that reads
+ * @most: bytes, to one that does not: so much TCP takes before somebody has to
+ *	read, and programs rely on it that write much before they read
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_sndbuf_set_limit(struct sdp_conn *conn, u32 least, u32 most)
 {
 	if (likely(least == READ_ONCE(conn->tx.limit_least) &&
@@ -40,11 +57,16 @@ void sdp_sndbuf_set_limit(struct sdp_conn *conn, u32 least, u32 most)
 	spin_unlock_bh(&conn->lock);
 }
 
-/*
+/**
+ * sdp_sndbuf_grow() - a writer waits for room: let it have more if nobody reads
+ * @conn: the connection, conn->lock held
+ *
  * A writer waits, and the peer has all that it has buffers for and gives none back:
  * nobody reads there.  Two programs that write to each other before they read would
  * wait for ever, where TCP takes what its larger buffers hold.  It is no more than
  * memory until the peer reads: sdp_tx_wc() takes it back with the last byte.
+ *
+ * Context: process or softirq.
  */
 void sdp_sndbuf_grow(struct sdp_conn *conn)
 {

@@ -6,14 +6,6 @@
 #include "sdp_conn.h"
 #include "sdp_mem.h"
 
-/**
- * sdp_sndbuf_charge() - count a message as outstanding
- * @conn: the connection, conn->lock held
- * @msg: the message, on no list
- *
- * Context: process or softirq.
- * Return: false if the connection is gone, and so is the message.
- */
 bool sdp_sndbuf_charge(struct sdp_conn *conn, struct sdp_msg *msg);
 
 /* Bytes that may be outstanding when memory is short for all: a message. */
@@ -33,15 +25,6 @@ static inline u32 sdp_sndbuf_limit(const struct sdp_conn *conn)
 	return sdp_mem_is_over() ? min_t(u32, limit, SDP_SNDBUF_LEAST) : limit;
 }
 
-/**
- * sdp_sndbuf_set_limit() - how many bytes may be outstanding
- * @conn: the connection
- * @least: bytes, to a peer that reads
- * @most: bytes, to one that does not: so much TCP takes before somebody has to
- *	read, and programs rely on it that write much before they read
- *
- * Context: process or softirq, no spinlock of the connection held.
- */
 void sdp_sndbuf_set_limit(struct sdp_conn *conn, u32 least, u32 most);
 
 /* Of what counts as outstanding to a peer that reads, so much may be advertised beyond
@@ -106,12 +89,6 @@ static inline bool sdp_sndbuf_writable(const struct sdp_conn *conn)
 	       !sdp_sndbuf_is_enough(conn, 2);
 }
 
-/**
- * sdp_sndbuf_grow() - a writer waits for room: let it have more if nobody reads
- * @conn: the connection, conn->lock held
- *
- * Context: process or softirq.
- */
 void sdp_sndbuf_grow(struct sdp_conn *conn);
 
 #endif

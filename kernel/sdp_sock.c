@@ -576,6 +576,12 @@ static int sdp_bind(struct socket *sock, sdp_sockaddr *uaddr, int addr_len)
 	return err;
 }
 
+/**
+ * sdp_sock_fill() - put our operations into a copy of TCP's
+ * @ops: the copy; its owner stays
+ *
+ * Context: process.
+ */
 void __init sdp_sock_fill(struct proto_ops *ops)
 {
 	ops->release	= sdp_release;

@@ -7,12 +7,6 @@
 
 #include <linux/net.h>
 
-/**
- * sdp_sock_fill() - put our operations into a copy of TCP's
- * @ops: the copy; its owner stays
- *
- * Context: process.
- */
 void sdp_sock_fill(struct proto_ops *ops);
 
 #endif

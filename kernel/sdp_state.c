@@ -157,6 +157,14 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 	},
 };
 
+/**
+ * sdp_state_next() - look an event up
+ * @state: the current state; replaced by the next one
+ * @event: what happened
+ *
+ * Context: the lock that guards @state; pure.
+ * Return: bits of enum sdp_state_action; 0 if there is nothing to do.
+ */
 unsigned int sdp_state_next(enum sdp_state *state, enum sdp_event event)
 {
 	const struct sdp_state_entry *entry = &sdp_state_table[*state][event];
@@ -167,6 +175,13 @@ unsigned int sdp_state_next(enum sdp_state *state, enum sdp_event event)
 	return entry->todo;
 }
 
+/**
+ * sdp_state_name() - a state in words
+ * @state: any value
+ *
+ * Context: any; pure.
+ * Return: a constant string ("ESTABLISHED"), "?" for no state.
+ */
 const char *sdp_state_name(enum sdp_state state)
 {
 	static const char * const names[SDP_STATE_COUNT] = {
@@ -188,6 +203,14 @@ const char *sdp_state_name(enum sdp_state state)
 	return names[state];
 }
 
+/**
+ * sdp_state_may_send() - may user data still be queued?
+ * @state: the current state
+ *
+ * Context: any; pure.
+ * Return: true in SYN_SENT, SYN_RECV (queued until established), ESTABLISHED
+ * and CLOSE_WAIT.
+ */
 bool sdp_state_may_send(enum sdp_state state)
 {
 	return state == SDP_SYN_SENT || state == SDP_SYN_RECV ||

@@ -59,33 +59,8 @@ enum sdp_state_action {
 	SDP_DO_FREE	= 0x100, /* QP, CM id and buffers may go */
 };
 
-/**
- * sdp_state_next() - look an event up
- * @state: the current state; replaced by the next one
- * @event: what happened
- *
- * Context: the lock that guards @state; pure.
- * Return: bits of enum sdp_state_action; 0 if there is nothing to do.
- */
 unsigned int sdp_state_next(enum sdp_state *state, enum sdp_event event);
-
-/**
- * sdp_state_name() - a state in words
- * @state: any value
- *
- * Context: any; pure.
- * Return: a constant string ("ESTABLISHED"), "?" for no state.
- */
 const char *sdp_state_name(enum sdp_state state);
-
-/**
- * sdp_state_may_send() - may user data still be queued?
- * @state: the current state
- *
- * Context: any; pure.
- * Return: true in SYN_SENT, SYN_RECV (queued until established), ESTABLISHED
- * and CLOSE_WAIT.
- */
 bool sdp_state_may_send(enum sdp_state state);
 
 #endif

@@ -108,11 +108,22 @@ static struct pernet_operations sdp_sysctl_ops = {
 	.exit	= sdp_sysctl_leave,
 };
 
+/**
+ * sdp_sysctl_init() - make net.sdp.* in every namespace
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_sysctl_init(void)
 {
 	return register_pernet_subsys(&sdp_sysctl_ops);
 }
 
+/**
+ * sdp_sysctl_exit() - undo sdp_sysctl_init()
+ *
+ * Context: process.
+ */
 void sdp_sysctl_exit(void)
 {
 	unregister_pernet_subsys(&sdp_sysctl_ops);

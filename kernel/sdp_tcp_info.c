@@ -32,6 +32,13 @@ static u8 sdp_tcp_info_state_of(const struct sdp_conn *conn)
 	return states[sdp_conn_state(conn)];
 }
 
+/**
+ * sdp_tcp_info_state() - the state that TCP would be in
+ * @ssk: ours, of a socket that is connected or about to be
+ *
+ * Context: process or softirq.
+ * Return: TCP_ESTABLISHED and its like; TCP_CLOSE if it is over.
+ */
 u8 sdp_tcp_info_state(struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn = sdp_sk_conn_conn_get(ssk);
@@ -88,6 +95,14 @@ static void sdp_tcp_info_received(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_bytes_received = READ_ONCE(conn->rx.bytes);
 }
 
+/**
+ * sdp_tcp_info_get() - TCP_INFO
+ * @sk: the socket, not locked
+ * @ssk: ours of it
+ * @info: filled in
+ *
+ * Context: process; takes the socket lock for a moment.
+ */
 void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,
 		      struct tcp_info *info)
 {
@@ -111,6 +126,13 @@ void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,
 	sdp_conn_put(conn);
 }
 
+/**
+ * sdp_tcp_info_mss() - TCP_MAXSEG
+ * @ssk: ours
+ *
+ * Context: process or softirq.
+ * Return: bytes of the longest message that the peer takes; 0 if there is none yet.
+ */
 u32 sdp_tcp_info_mss(struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn = sdp_sk_conn_conn_get(ssk);

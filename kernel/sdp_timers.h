@@ -61,63 +61,12 @@ struct sdp_timers_due {
 	unsigned long next;	/* jiffies until the next look, or SDP_TIMERS_NEVER */
 };
 
-/**
- * sdp_timers_check() - is it time to give up, or to ask?
- * @timers: the timers; changed
- * @now: what the connection is like
- *
- * Context: any; pure.
- * Return: what is to be done; where it is to give up there is no next look.
- */
 struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
 				       const struct sdp_timers_now *now);
-
-/**
- * sdp_timers_begin() - something is queued or advertised, and nothing was before
- * @timers: the timers; changed
- * @now: the time: that for progress begins
- *
- * Context: any; pure.
- * Return: jiffies until the next look; 0: now, as one was to come before that;
- * SDP_TIMERS_NEVER: nobody limits the time for progress.
- */
 unsigned long sdp_timers_begin(struct sdp_timers *timers, unsigned long now);
-
-/**
- * sdp_timers_starve() - a message waits for credits
- * @timers: the timers; changed
- * @others: there are reasons to look which are not of timers
- * @silence: set to true if silence was nobody's concern before, and begins to be
- *
- * Who waits with nothing under way would never hear of a peer that is gone, if the
- * word of its going was lost: TCP probes a closed window.
- *
- * Context: any; pure.
- * Return: jiffies until the next look; 0: now, for it to say when the next is;
- * SDP_TIMERS_NEVER: it is known already.
- */
 unsigned long sdp_timers_starve(struct sdp_timers *timers, bool others, bool *silence);
-
-/**
- * sdp_timers_async() - memory stays advertised after a call
- * @timers: the timers; changed
- * @others: there are reasons to look which are not of timers
- * @patience: jiffies that the peer has to begin with it
- *
- * Context: any; pure.
- * Return: as sdp_timers_starve().
- */
 unsigned long sdp_timers_async(struct sdp_timers *timers, bool others,
 			       unsigned long patience);
-
-/**
- * sdp_timers_answered() - the peer's device has answered a keepalive
- * @timers: the timers; changed
- * @now: what the connection is like
- *
- * Context: any; pure.
- * Return: as sdp_timers_starve().
- */
 unsigned long sdp_timers_answered(struct sdp_timers *timers,
 				  const struct sdp_timers_now *now);
 
@@ -205,15 +154,6 @@ static inline bool sdp_timers_are(const struct sdp_timers *timers, u32 keep_idle
 	       READ_ONCE(timers->user_timeout) == user_timeout;
 }
 
-/**
- * sdp_timers_set() - set the user's timers
- * @timers: the timers; changed
- * @keep_idle: jiffies of silence until a keepalive; 0: none
- * @user_timeout: jiffies without progress; 0: any
- *
- * Context: any; pure.
- * Return: true if silence was nobody's concern before, and begins to be.
- */
 bool sdp_timers_set(struct sdp_timers *timers, u32 keep_idle, u32 user_timeout);
 
 /**

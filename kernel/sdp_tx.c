@@ -39,6 +39,13 @@ enum {
 /* What is not copied, by those who know it. */
 static const struct sdp_tx_zcopy_ops *sdp_tx_zcopy __ro_after_init;
 
+/**
+ * sdp_tx_enqueue() - a message, or a write, goes behind what is queued
+ * @conn: the connection, conn->lock held
+ * @msg: on no list
+ *
+ * Context: process or softirq.
+ */
 void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	/* What is written is no message of the peer's, and takes no memory of ours. */
@@ -50,6 +57,15 @@ void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.oob += msg->urgent;
 }
 
+/**
+ * sdp_tx_queue() - hand over a built Data message
+ * @conn: the connection; the caller has the socket lock
+ * @msg: the message, with its payload in place; full is set if it cannot grow
+ *
+ * It is posted by the next sdp_tx_run() that credits allow.
+ *
+ * Context: process.
+ */
 void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	spin_lock_bh(&conn->lock);
@@ -57,6 +73,18 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	spin_unlock_bh(&conn->lock);
 }
 
+/**
+ * sdp_tx_take_tail() - take back the last message that is not posted yet
+ * @conn: the connection; the caller has the socket lock
+ * @frag: where the caller cuts messages from
+ *
+ * So that more can be put behind it; goes back with sdp_tx_queue().  Nothing
+ * can overtake it meanwhile, as only the socket lock's owner queues Data or
+ * raises SDP_EV_SHUTDOWN.
+ *
+ * Context: process.
+ * Return: the message, or NULL if there is none or its memory has no room.
+ */
 struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 				 const struct page_frag *frag)
 {
@@ -115,6 +143,13 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 	return true;
 }
 
+/**
+ * sdp_tx_may_go() - is there a credit for the next message of the stream?
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ * Return: true if so; else it waits, and the timers know.
+ */
 bool sdp_tx_may_go(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -129,6 +164,14 @@ bool sdp_tx_may_go(struct sdp_conn *conn)
 	return false;
 }
 
+/**
+ * sdp_tx_post_data() - post the next message of the stream
+ * @conn: the connection, conn->lock held; sdp_tx_may_go() was true
+ * @msg: the first of tx.queue
+ * @hdr: what of its header is not that of any
+ *
+ * Context: process or softirq.
+ */
 void sdp_tx_post_data(struct sdp_conn *conn, struct sdp_msg *msg, struct sdp_wire_msg *hdr)
 {
 	sdp_peer_ring_used(&conn->peer_ring);
@@ -366,16 +409,37 @@ static void sdp_tx_go(struct sdp_conn *conn, bool reap)
 		sdp_tx_settle(conn, done);
 }
 
+/**
+ * sdp_tx_run() - reap completions, post what may go, act on what was found
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_tx_run(struct sdp_conn *conn)
 {
 	sdp_tx_go(conn, false);
 }
 
+/**
+ * sdp_tx_reap() - sdp_tx_run(), and look at completions that nobody waits for
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_tx_reap(struct sdp_conn *conn)
 {
 	sdp_tx_go(conn, true);
 }
 
+/**
+ * sdp_tx_set_delay() - what may be held back from now on
+ * @conn: the connection; the caller has the socket lock
+ * @delay: bits of enum sdp_cork_delay
+ *
+ * For what sdp_tx_run() does from now on; it posts nothing itself.
+ *
+ * Context: process, no spinlock of the connection held.
+ */
 void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 {
 	if (sdp_cork_delay(&conn->cork) == delay)
@@ -388,6 +452,13 @@ void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 	spin_unlock_bh(&conn->lock);
 }
 
+/**
+ * sdp_tx_want_space() - a writer waits: call write_space when there is room
+ * @conn: the connection
+ *
+ * Context: process, no spinlock of the connection held.
+ * Return: true if there is room already, and nothing was asked for.
+ */
 bool sdp_tx_want_space(struct sdp_conn *conn)
 {
 	bool room, others;
@@ -405,6 +476,12 @@ bool sdp_tx_want_space(struct sdp_conn *conn)
 	return room;
 }
 
+/**
+ * sdp_tx_drop() - forget all that was queued or posted
+ * @conn: the connection; conn->dead is set and the device is done with it
+ *
+ * Context: process.
+ */
 void sdp_tx_drop(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg, *next;
@@ -440,6 +517,12 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	sdp_conn_write_space(conn);
 }
 
+/**
+ * sdp_tx_init() - who knows what is not copied
+ * @ops: the table
+ *
+ * Context: process; before there is a connection.
+ */
 void __init sdp_tx_init(const struct sdp_tx_zcopy_ops *ops)
 {
 	sdp_tx_zcopy = ops;

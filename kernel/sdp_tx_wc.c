@@ -104,6 +104,15 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
+/**
+ * sdp_tx_wc() - a signalled send completed, and all before it
+ * @conn: the connection; conn->lock held
+ * @msg: the message
+ * @status: 0, or a negative errno: the queue pair is in error.  -ETIMEDOUT if
+ *	the peer's device did not answer
+ *
+ * Context: process or softirq; called by the transport's poll_send().
+ */
 void sdp_tx_wc(struct sdp_conn *conn, struct sdp_msg *msg, int status)
 {
 	struct sdp_msg *first;

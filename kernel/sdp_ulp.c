@@ -39,12 +39,25 @@ static void sdp_ulp_free(struct rcu_head *head)
 	kfree(container_of(head, struct sdp_sk, rcu));
 }
 
+/**
+ * sdp_ulp_put() - drop a reference
+ * @ssk: from sdp_ulp_get(), or NULL
+ *
+ * Context: any.
+ */
 void sdp_ulp_put(struct sdp_sk *ssk)
 {
 	if (ssk && refcount_dec_and_test(&ssk->ref))
 		call_rcu(&ssk->rcu, sdp_ulp_free);
 }
 
+/**
+ * sdp_ulp_get() - ours of a socket
+ * @sk: any TCP socket
+ *
+ * Context: any.
+ * Return: a reference, or NULL if the socket is not (or no longer) ours.
+ */
 struct sdp_sk *sdp_ulp_get(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -119,6 +132,16 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	return 0;
 }
 
+/**
+ * sdp_ulp_attach() - make a socket ours, as doors 1, 2 and accept() do
+ * @sk: in state CLOSE, locked or not yet visible
+ * @sock: its socket
+ *
+ * Takes the module reference that the slot holds.
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM, -EISCONN if the slot or the socket is in use.
+ */
 int sdp_ulp_attach(struct sock *sk, struct socket *sock)
 {
 	int err = sdp_ulp_fill_slot(sk, sock, false);
@@ -131,6 +154,14 @@ int sdp_ulp_attach(struct sock *sk, struct socket *sock)
 	return 0;
 }
 
+/**
+ * sdp_ulp_detach() - give the socket back to TCP
+ * @sk: locked
+ * @sock: its socket
+ * @ssk: ours
+ *
+ * Context: process.
+ */
 void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -199,17 +230,42 @@ static struct tcp_ulp_ops sdp_ulp __read_mostly = {
 	.clone		= sdp_ulp_clone,
 };
 
+/**
+ * sdp_ulp_hand_on() - guard a call into TCP that may sleep for long
+ *
+ * rmmod is refused while it lasts, rather than hanging.
+ *
+ * Context: process.
+ * Return: to be passed to sdp_ulp_hand_back().
+ */
 bool sdp_ulp_hand_on(void)
 {
 	return try_module_get(THIS_MODULE);
 }
 
+/**
+ * sdp_ulp_hand_back() - the call has returned
+ * @held: from sdp_ulp_hand_on()
+ *
+ * Context: process.
+ */
 void sdp_ulp_hand_back(bool held)
 {
 	if (held)
 		module_put(THIS_MODULE);
 }
 
+/**
+ * sdp_ulp_steal() - a fresh TCP sock without a socket
+ * @net: namespace
+ * @family: AF_INET or AF_INET6
+ * @kern: 0 for a user's
+ *
+ * TCP's own creation with all its hooks (LSM, cgroups), in the caller.
+ *
+ * Context: process.
+ * Return: the sock, or ERR_PTR().
+ */
 struct sock *sdp_ulp_steal(struct net *net, int family, int kern)
 {
 	struct socket *sock;
@@ -229,6 +285,14 @@ struct sock *sdp_ulp_steal(struct net *net, int family, int kern)
 	return sk;
 }
 
+/**
+ * sdp_ulp_may_fall_back() - may TCP take over, or serve plain clients?
+ * @sk: the socket
+ * @ssk: ours
+ *
+ * Context: any.
+ * Return: true if so.
+ */
 bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk)
 {
 	s8 set = READ_ONCE(ssk->fallback);
@@ -259,6 +323,18 @@ static bool sdp_ulp_has_ip_options(const struct sock *sk)
 	return false;
 }
 
+/**
+ * sdp_ulp_needs_packets() - does it have an option about packets?
+ * @sk: the socket
+ *
+ * SDP has nothing like TCP_MD5SIG or TCP-AO, no hop limit to look at, no options of
+ * IP, no packet to show to a filter (SO_ATTACH_FILTER, SO_ATTACH_BPF), to keep on the
+ * link (SO_DONTROUTE) or to have encrypted (IP_XFRM_POLICY), and none whose way out is
+ * told of (SO_TIMESTAMPING), or that a network card stamps as it comes in.
+ *
+ * Context: any; of a socket that is not locked, under RCU.
+ * Return: true if it has one that SDP cannot keep.
+ */
 bool sdp_ulp_needs_packets(const struct sock *sk)
 {
 	if (rcu_access_pointer(sk->sk_filter) || sdp_ulp_has_ip_options(sk) ||
@@ -282,6 +358,12 @@ bool sdp_ulp_needs_packets(const struct sock *sk)
 	return false;
 }
 
+/**
+ * sdp_ulp_queue_decide() - the outcome of connect() is known
+ * @ssk: ours; ssk->lock held, ssk->sk set
+ *
+ * Context: process or softirq.
+ */
 void sdp_ulp_queue_decide(struct sdp_sk *ssk)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -292,6 +374,15 @@ void sdp_ulp_queue_decide(struct sdp_sk *ssk)
 		sdp_ulp_drop_decide(ssk, ssk->sk);
 }
 
+/**
+ * sdp_ulp_queue_defer() - look at the children that wait, later
+ * @ssk: ours, of a listener with children; ssk->lock held
+ * @delay: jiffies; nothing changes if it is to be looked at already
+ *
+ * The work has a reference to @ssk.
+ *
+ * Context: process or softirq.
+ */
 void sdp_ulp_queue_defer(struct sdp_sk *ssk, unsigned long delay)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -300,6 +391,18 @@ void sdp_ulp_queue_defer(struct sdp_sk *ssk, unsigned long delay)
 		refcount_dec(&ssk->ref);	/* not the last: a child has one */
 }
 
+/**
+ * sdp_ulp_lock_or_later() - the socket's lock, for the worker that decides
+ * @ssk: ours; called by its worker
+ *
+ * Who has the lock may sleep with it for as long as his memory lets him, and the
+ * workers are everybody's: so they do not wait.  When he gives it back the worker
+ * is queued anew.
+ *
+ * Context: process.
+ * Return: true if ssk->decide_sk is locked now, as by lock_sock(); else the
+ * worker's references are not its own any more.
+ */
 bool sdp_ulp_lock_or_later(struct sdp_sk *ssk)
 {
 	struct sock *sk = ssk->decide_sk;
@@ -340,6 +443,15 @@ static int __init sdp_ulp_take_ops(int i, int family,
 	return 0;
 }
 
+/**
+ * sdp_ulp_init() - take TCP's operations, derive ours
+ * @fill: puts our operations into a copy of TCP's
+ * @works: what the workers of a socket do
+ * @xp: the transport of every connection
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
 			const struct sdp_ulp_works *works,
 			const struct sdp_xport *xp)
@@ -358,11 +470,25 @@ int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
 	return sdp_ulp_wq ? 0 : -ENOMEM;
 }
 
+/**
+ * sdp_ulp_open() - open the third door, the name for TCP_ULP
+ *
+ * Who comes in by it holds the module, which is gone all the same if a later step
+ * of loading it fails: so there must be none.
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
 int __init sdp_ulp_open(void)
 {
 	return tcp_register_ulp(&sdp_ulp);
 }
 
+/**
+ * sdp_ulp_close() - close it
+ *
+ * Context: process.
+ */
 void sdp_ulp_close(void)
 {
 	tcp_unregister_ulp(&sdp_ulp);
@@ -378,6 +504,13 @@ static long sdp_ulp_calls(void)
 	return sum;
 }
 
+/**
+ * sdp_ulp_exit() - wait until no operation of ours runs any more
+ *
+ * The doors are closed and no socket has our slot.
+ *
+ * Context: process; sleeps.
+ */
 void sdp_ulp_exit(void)
 {
 	synchronize_rcu_tasks();

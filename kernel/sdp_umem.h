@@ -40,53 +40,10 @@ struct sdp_umem {
 	struct scatterlist few[SDP_UMEM_FEW];
 };
 
-/**
- * sdp_umem_pin() - hold what an iterator stands at
- * @umem: what to fill in
- * @sn: namespace whose net.sdp.zcopy_pinned bounds it
- * @iter: of user memory, or pages (ITER_BVEC), to be read, that may be referred
- *	to; not advanced
- * @bytes: how much, at most; of user memory not more than one segment is taken,
- *	of pages no more than lie one behind the other, and not more than
- *	SDP_UMEM_BYTES
- * @most: from @bytes, of user memory: so much if it lies together (huge pages),
- *	where to pin more costs next to nothing
- * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
- *
- * Context: process; sleeps.
- * Return: bytes held, from 1; -EFAULT if nothing could be, -EINVAL if it is
- * other memory, -ENOBUFS if too much is held already, -ENOMEM.
- */
 int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir);
-
-/**
- * sdp_umem_unpin() - the device has done with it
- * @umem: from sdp_umem_pin(); holds nothing after, which may be undone again
- *
- * Context: process; may sleep, for whoever has locked one of its pages.
- */
 void sdp_umem_unpin(struct sdp_umem *umem);
-
-/**
- * sdp_umem_try_unpin() - the same, without waiting for anybody
- * @umem: from sdp_umem_pin()
- *
- * What was written to and is locked by somebody stays as it is.
- *
- * Context: process.
- */
 void sdp_umem_try_unpin(struct sdp_umem *umem);
-
-/**
- * sdp_umem_copy() - copy from it
- * @umem: from sdp_umem_pin()
- * @skip: bytes to leave out
- * @to: where to
- * @bytes: how many, not more than are left
- *
- * Context: process.
- */
 void sdp_umem_copy(const struct sdp_umem *umem, u32 skip, void *to, u32 bytes);
 
 #endif

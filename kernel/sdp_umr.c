@@ -30,6 +30,19 @@ static u8 sdp_umr_slots(u8 op)
 
 enum { SDP_UMR_FIRST = 256 * 1024 };
 
+/**
+ * sdp_umr_piece() - how much to register at a time
+ * @conn: the connection
+ * @left: bytes that there are, from 1
+ * @first: nothing else is under way
+ *
+ * Each piece costs both sides a message and a registration, so they are long.  The
+ * first one is shorter: what follows is pinned while it moves.  Those of one length
+ * are about equally long, in whole pages.
+ *
+ * Context: any.
+ * Return: bytes.
+ */
 u32 sdp_umr_piece(const struct sdp_conn *conn, size_t left, bool first)
 {
 	u32 most = first ? SDP_UMR_FIRST : SDP_UMEM_BYTES;
@@ -41,6 +54,22 @@ u32 sdp_umr_piece(const struct sdp_conn *conn, size_t left, bool first)
 		    (size_t)most, left);
 }
 
+/**
+ * sdp_umr_make() - pin what an iterator stands at
+ * @conn: the connection
+ * @op: SDP_OP_READ to read into it, SDP_OP_WRITE to write it, SDP_OP_TAKE_BACK
+ *	if the peer is to do one of these
+ * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
+ * @iter: of user memory; not advanced
+ * @bytes: how much, at most
+ * @most: from @bytes, how much of it at most where it lies together
+ *
+ * Context: process; sleeps, for as long as a page does not come.
+ * Return: it, QUEUED and on no list, with what could be pinned; no device
+ * knows it.  Or ERR_PTR: -EMSGSIZE if that is a page or less, -EFAULT if it is
+ * nothing, -EINVAL if it is not memory of a process, -ENOBUFS if too much is pinned
+ * already, -ENOMEM.
+ */
 struct sdp_umr *sdp_umr_make(struct sdp_conn *conn, u8 op, u8 dir,
 			     const struct iov_iter *iter, size_t bytes,
 			     size_t most)
@@ -66,6 +95,18 @@ struct sdp_umr *sdp_umr_make(struct sdp_conn *conn, u8 op, u8 dir,
 	return umr;
 }
 
+/**
+ * sdp_umr_reg() - have the device know it
+ * @conn: the connection
+ * @umr: from sdp_umr_make()
+ *
+ * The device does not go before the caller has put it on its list, or returned it:
+ * so he does one of the two next, and touches no memory of a user before.
+ *
+ * Context: process; sleeps, for nobody but the device.
+ * Return: 0; -ENODEV if the connection is dead, or the transport's error: it
+ * is to be returned.
+ */
 int sdp_umr_reg(struct sdp_conn *conn, struct sdp_umr *umr)
 {
 	struct sdp_umem *umem = &umr->umem;
@@ -77,6 +118,13 @@ int sdp_umr_reg(struct sdp_conn *conn, struct sdp_umr *umr)
 	return err;
 }
 
+/**
+ * sdp_umr_return() - undo it
+ * @conn: the connection
+ * @umr: on no list; IDLE, or told to nobody
+ *
+ * Context: process; sleeps.
+ */
 void sdp_umr_return(struct sdp_conn *conn, struct sdp_umr *umr)
 {
 	if (umr->umem.mr) {
@@ -88,6 +136,13 @@ void sdp_umr_return(struct sdp_conn *conn, struct sdp_umr *umr)
 	sdp_umr_free(umr);
 }
 
+/**
+ * sdp_umr_why() - the counter for what could not be registered
+ * @err: of sdp_umr_make(), or of making its message
+ *
+ * Context: any.
+ * Return: one of SDP_CNT_COPIED_*.
+ */
 enum sdp_counter sdp_umr_why(int err)
 {
 	switch (err) {
@@ -103,6 +158,14 @@ enum sdp_counter sdp_umr_why(int err)
 	return SDP_CNT_COPIED_MEMORY;
 }
 
+/**
+ * sdp_umr_copied() - what might have been registered is copied: count, and trace
+ * @conn: the connection
+ * @why: one of SDP_CNT_COPIED_*
+ * @bytes: how much of it
+ *
+ * Context: any.
+ */
 void sdp_umr_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes)
 {
 	sdp_count(conn->sn, why, 1);
@@ -127,6 +190,14 @@ static struct sdp_umr *sdp_umr_take(struct sdp_conn *conn,
 	return umr;
 }
 
+/**
+ * sdp_umr_reap() - return those at the front of a list that are IDLE
+ * @conn: the connection
+ * @umrs: a list of zsrc or zsink
+ *
+ * Context: process; sleeps.
+ * Return: bytes of theirs that were moved.
+ */
 size_t sdp_umr_reap(struct sdp_conn *conn, struct list_head *umrs)
 {
 	struct sdp_umr *umr;
@@ -154,6 +225,14 @@ static bool sdp_umr_end_in(struct sdp_conn *conn, struct list_head *umrs,
 	return false;
 }
 
+/**
+ * sdp_umr_end_key() - the peer has had our device forget a key
+ * @conn: the connection, conn->lock held
+ * @key: which
+ *
+ * Context: process or softirq.
+ * Return: false if nothing was advertised to the peer under that key.
+ */
 bool sdp_umr_end_key(struct sdp_conn *conn, u32 key)
 {
 	lockdep_assert_held(&conn->lock);
@@ -161,6 +240,14 @@ bool sdp_umr_end_key(struct sdp_conn *conn, u32 key)
 	       sdp_umr_end_in(conn, sdp_zsink_avail_umrs(&conn->zsink), key);
 }
 
+/**
+ * sdp_umr_hold() - the connection dies: what callers have listed stays on the list
+ * @umrs: a list of the connection's, conn->lock held
+ *
+ * Until sdp_umr_drop() has made it IDLE.
+ *
+ * Context: process or softirq.
+ */
 void sdp_umr_hold(struct list_head *umrs)
 {
 	struct sdp_umr *umr;
@@ -169,6 +256,17 @@ void sdp_umr_hold(struct list_head *umrs)
 		umr->state = SDP_UMR_INVALIDATING;
 }
 
+/**
+ * sdp_umr_drop() - deregister and unpin what callers have listed
+ * @conn: the connection, which is dead, and whose queue pair is gone
+ * @umrs: a list that sdp_umr_hold() was called for
+ *
+ * The callers may be kept by a page that does not come, and a device that is removed
+ * does not wait for that.  The lists stay as they are meanwhile: nobody takes from
+ * them what is not IDLE, or puts anything behind it when the connection is dead.
+ *
+ * Context: process; sleeps.
+ */
 void sdp_umr_drop(struct sdp_conn *conn, struct list_head *umrs)
 {
 	struct sdp_umr *umr;

@@ -185,41 +185,8 @@ enum sdp_wire_verdict {
 	SDP_WIRE_BAD_EXT,	/* the extended header contradicts itself */
 };
 
-/**
- * sdp_wire_ext_len() - size of the extended header that follows the BSDH
- * @mid: message identifier, from the wire
- *
- * Context: any; pure.
- * Return: bytes, 0 for a MID without one or unknown; never more than
- * SDP_LEN_EXT_MAX.  Hello and HelloAck are not meant here.
- */
 unsigned int sdp_wire_ext_len(u8 mid);
-
-/**
- * sdp_wire_put() - write the BSDH and the extended header of a message
- * @to: at least SDP_LEN_BSDH + sdp_wire_ext_len(@msg->mid) bytes
- * @msg: what to write; @msg->len counts the payload too
- *
- * Context: any; pure.
- * Return: bytes written.
- */
 unsigned int sdp_wire_put(void *to, const struct sdp_wire_msg *msg);
-
-/**
- * sdp_wire_get() - read and check the BSDH and the extended header
- * @msg: filled in; valid only when the verdict is SDP_WIRE_OK
- * @from: the message as it arrived
- * @bytes: the completion's byte count
- *
- * Checks 5.3: byte count at least 16 plus the extended header, Len equal to
- * the byte count, messages without payload exactly as long as their headers,
- * a SrcAvail's inline bytes within its Len, no Hello or HelloAck.  Reserved
- * MIDs are SDP_WIRE_BAD_MID; experimental ones (0x40..0x7f) pass.
- *
- * Context: any; pure.
- * Return: SDP_WIRE_OK, SDP_WIRE_SHORT, SDP_WIRE_BAD_MID, SDP_WIRE_BAD_LEN or
- * SDP_WIRE_BAD_EXT.
- */
 enum sdp_wire_verdict sdp_wire_get(struct sdp_wire_msg *msg, const void *from,
 				   u32 bytes);
 
@@ -235,60 +202,11 @@ static inline u32 sdp_wire_payload(const struct sdp_wire_msg *msg)
 	return msg->len - SDP_LEN_BSDH - sdp_wire_ext_len(msg->mid);
 }
 
-/**
- * sdp_wire_put_hello() - write a Hello, 92 bytes
- * @to: at least SDP_LEN_HELLO bytes
- * @hello: what to say; @hello->version is written as given
- *
- * Context: any; pure.
- */
 void sdp_wire_put_hello(void *to, const struct sdp_wire_hello *hello);
-
-/**
- * sdp_wire_get_hello() - read and check a Hello as section 1.4 says
- * @hello: filled in; valid only when the verdict is SDP_WIRE_OK
- * @from: the CM REQ's private data
- * @bytes: how many there are; 92 or more (the CM hands up all it has)
- *
- * Context: any; pure.
- * Return: SDP_WIRE_OK, or what is wrong.  That the addresses are the path's
- * is not checked here.
- */
 enum sdp_wire_verdict sdp_wire_get_hello(struct sdp_wire_hello *hello,
 					 const void *from, u32 bytes);
-
-/**
- * sdp_wire_takes_offers() - does a peer take SrcAvail for what it is?
- * @peer: its Hello or HelloAck
- *
- * No bit says so, and there are implementations that deliver its header as data
- * (section 7): they announce one advert, and a buffer size that those which
- * take it do not have.
- *
- * Context: any; pure.
- * Return: true if it may be sent one.
- */
 bool sdp_wire_takes_offers(const struct sdp_wire_hello *peer);
-
-/**
- * sdp_wire_put_hello_ack() - write a HelloAck, 196 bytes
- * @to: at least SDP_LEN_HELLO_ACK bytes
- * @ack: uses bufs, version, max_adverts (at most 255) and rcvsz
- *
- * Context: any; pure.
- */
 void sdp_wire_put_hello_ack(void *to, const struct sdp_wire_hello *ack);
-
-/**
- * sdp_wire_get_hello_ack() - read and check a HelloAck
- * @ack: filled in; a MaxAdverts of 0 is taken for 1 (1.3)
- * @from: the CM REP's private data
- * @bytes: how many there are; its Len may be any value from 24 to that
- *	(the misprinted 204 too, though the CM cuts it at 196)
- *
- * Context: any; pure.
- * Return: SDP_WIRE_OK, or what is wrong.
- */
 enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
 					     const void *from, u32 bytes);
 
@@ -297,30 +215,7 @@ enum {
 	SDP_WIRE_IPOIB	= 20,	/* of an address of IP over InfiniBand */
 };
 
-/**
- * sdp_wire_is_port() - is a hardware address that of the port with this GID?
- * @hwaddr: of IP over InfiniBand, SDP_WIRE_IPOIB bytes: flags, the number of a queue
- *	pair (of three bytes), and the GID of a port (RFC 4391, 9.1.1)
- * @gid: of a port, SDP_WIRE_GID bytes: the prefix of the subnet and the number of the
- *	port, which is unique
- *
- * A port has its GID with the prefix that it came with, fe80::/64, as well as with that
- * of its subnet: who has learnt one of them before a subnet manager gave the other means
- * the same port.  One net device differs from another of the port in flags or number
- * only, or has a GID of its own.
- *
- * Context: any; pure.
- * Return: true if it is.
- */
 bool sdp_wire_is_port(const void *hwaddr, const void *gid);
-
-/**
- * sdp_wire_verdict_name() - a verdict in words, for traces
- * @verdict: any value
- *
- * Context: any; pure.
- * Return: a constant string.
- */
 const char *sdp_wire_verdict_name(enum sdp_wire_verdict verdict);
 
 #endif

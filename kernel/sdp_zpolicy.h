@@ -67,99 +67,14 @@ struct sdp_zpolicy {
 	struct sdp_zpolicy_meter meter;
 };
 
-/**
- * sdp_zpolicy_may_offer() - a long send begins: shall it be advertised, or written?
- * @policy: the connection's; changed
- * @wanted: a SinkAvail of the peer waits for it
- *
- * Context: the caller's lock; pure.
- * Return: true if it is worth it.
- */
 bool sdp_zpolicy_may_offer(struct sdp_zpolicy *policy, bool wanted);
-
-/**
- * sdp_zpolicy_offered() - what has become of what was advertised
- * @policy: the connection's; changed
- * @used: it was all read, or written; or else the peer has refused
- *
- * Context: the caller's lock; pure.
- */
 void sdp_zpolicy_offered(struct sdp_zpolicy *policy, bool used);
-
-/**
- * sdp_zpolicy_may_ask() - a reader waits with a large buffer: shall it be advertised?
- * @policy: the connection's; changed
- *
- * Context: the caller's lock; pure.
- * Return: true if it is worth it.
- */
 bool sdp_zpolicy_may_ask(struct sdp_zpolicy *policy);
-
-/**
- * sdp_zpolicy_asked() - what has become of a SinkAvail
- * @policy: the connection's; changed
- * @used: the peer has written into it
- *
- * Context: the caller's lock; pure.
- */
 void sdp_zpolicy_asked(struct sdp_zpolicy *policy, bool used);
-
-/**
- * sdp_zpolicy_begin() - a send that may be advertised begins
- * @policy: the connection's; changed
- * @len: its bytes, from 1
- * @now: ns
- *
- * The one before it has cost what has passed since it began.
- *
- * Context: the caller's lock; pure.
- * Return: the way for it.
- */
 enum sdp_zpolicy_way sdp_zpolicy_begin(struct sdp_zpolicy *policy, size_t len, u64 now);
-
-/**
- * sdp_zpolicy_end() - it is over
- * @policy: the connection's; changed
- * @len: bytes that were sent
- * @way: that most of them went
- * @own: ns of the caller's own, without its sleep
- *
- * Context: the caller's lock; pure.
- */
 void sdp_zpolicy_end(struct sdp_zpolicy *policy, size_t len, enum sdp_zpolicy_way way,
 		     u64 own);
-
-/**
- * sdp_zpolicy_prefers() - which way was cheaper for sends so long?
- * @costs: the connection's
- * @len: bytes, from 1
- *
- * At first each is tried a few times, and then the dearer one now and then: what
- * they cost changes, with the peer and with the machine.  Nobody copies 16 MiB to
- * find out: what is longer than 1 MiB goes as what is not much shorter has
- * proved best, and is advertised if that is not known.
- *
- * The measure is what the program sees: the time from one send to the next, with
- * all that happens meanwhile on both sides.  When that is the same, because the
- * link or the peer is what it waits for, the way is cheaper that leaves more of
- * the processor to others.
- *
- * Context: the caller's lock; pure.
- * Return: the way for this one.
- */
 enum sdp_zpolicy_way sdp_zpolicy_prefers(struct sdp_zpolicy_costs *costs, u32 len);
-
-/**
- * sdp_zpolicy_cost() - what a send has cost
- * @costs: the connection's
- * @len: its bytes, from 1
- * @way: that it went; the first after another way is not counted, as it pays for
- *	what that has left under way
- * @cycle: ns from its begin to that of the next
- * @own: and of those how many were the caller's own
- *
- * Context: the caller's lock; pure.
- */
 void sdp_zpolicy_cost(struct sdp_zpolicy_costs *costs, u32 len,
 		      enum sdp_zpolicy_way way, u32 cycle, u32 own);
 

@@ -35,6 +35,18 @@
 #include "sdp_umr.h"
 #include "sdp_zsink.h"
 
+/**
+ * sdp_zsink_wants() - may this recv() be read into?
+ * @conn: the connection
+ * @iter: where to
+ * @len: bytes that are wanted
+ *
+ * If so what is offered is left for it from now on, until sdp_zsink_wanted(), and
+ * for a moment after that.
+ *
+ * Context: process; the caller has the socket lock.
+ * Return: true if it is user memory, and long enough.
+ */
 bool sdp_zsink_wants(struct sdp_conn *conn, const struct iov_iter *iter,
 		     size_t len)
 {
@@ -49,6 +61,13 @@ bool sdp_zsink_wants(struct sdp_conn *conn, const struct iov_iter *iter,
 	return wants;
 }
 
+/**
+ * sdp_zsink_wanted() - the call ends, or cannot have it so
+ * @conn: the connection
+ * @again: whether the next of its kind may be expected to
+ *
+ * Context: process; the caller has the socket lock.
+ */
 void sdp_zsink_wanted(struct sdp_conn *conn, bool again)
 {
 	WRITE_ONCE(conn->zsink.readers, conn->zsink.readers - 1);
@@ -65,6 +84,15 @@ static bool sdp_zsink_read_is_next(struct sdp_conn *conn)
 	       sdp_snk_may_read(&conn->mode.snk) && !sdp_conn_unread(conn);
 }
 
+/**
+ * sdp_zsink_read_begin() - are the next bytes of the stream to be had so?
+ * @conn: the connection; the caller has the socket lock, and may let it go
+ *	until sdp_zsink_end()
+ *
+ * Context: process.
+ * Return: true if they are offered and nobody else reads them: they are the
+ * caller's.
+ */
 bool sdp_zsink_read_begin(struct sdp_conn *conn)
 {
 	bool mine = false;
@@ -117,6 +145,18 @@ static int sdp_zsink_read_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 	return err;
 }
 
+/**
+ * sdp_zsink_read_more() - have the next of them read
+ * @conn: the connection
+ * @iter: where to; advanced
+ * @len: bytes at most
+ *
+ * Posted by the next sdp_tx_run() that has room.
+ *
+ * Context: process; sleeps.
+ * Return: bytes; 0 if there is no more now; a negative errno: the rest is to go
+ * by copy.
+ */
 ssize_t sdp_zsink_read_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 {
 	struct sdp_umr *umr;
@@ -153,6 +193,15 @@ static bool sdp_zsink_may_read(const struct sdp_conn *conn, const struct sdp_umr
 	return from && from->mseq == umr->op.mseq && from->left >= umr->umem.bytes;
 }
 
+/**
+ * sdp_zsink_read_reap() - unpin what is read
+ * @conn: the connection
+ *
+ * What turned out not to be read any more is given up.
+ *
+ * Context: process; sleeps.
+ * Return: bytes that are where they are wanted.
+ */
 size_t sdp_zsink_read_reap(struct sdp_conn *conn)
 {
 	struct sdp_umr *umr;
@@ -172,6 +221,14 @@ size_t sdp_zsink_read_reap(struct sdp_conn *conn)
 	return sdp_umr_reap(conn, &conn->zsink.read_umrs);
 }
 
+/**
+ * sdp_zsink_avail_begin() - shall what the reader waits for be written to him?
+ * @conn: the connection; the caller has the socket lock, and may let it go
+ *	until sdp_zsink_end()
+ *
+ * Context: process.
+ * Return: true if so; nobody else takes or asks from now on.
+ */
 bool sdp_zsink_avail_begin(struct sdp_conn *conn)
 {
 	bool mine;
@@ -207,6 +264,19 @@ static int sdp_zsink_avail_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 	return err;
 }
 
+/**
+ * sdp_zsink_avail_make() - tell the peer of his buffer
+ * @conn: the connection; sdp_zsink_avail_begin() was true
+ * @iter: the buffer; not advanced
+ * @len: its length in bytes
+ *
+ * The message goes with the next sdp_tx_run() that credits allow, unless
+ * something comes before.
+ *
+ * Context: process; sleeps.
+ * Return: 0, or a negative errno: -EMSGSIZE if it is too short, or that of
+ * sdp_umr_make().
+ */
 int sdp_zsink_avail_make(struct sdp_conn *conn, const struct iov_iter *iter, size_t len)
 {
 	struct sdp_umr *umr;
@@ -225,11 +295,27 @@ int sdp_zsink_avail_make(struct sdp_conn *conn, const struct iov_iter *iter, siz
 	return err;
 }
 
+/**
+ * sdp_zsink_avail_reap() - unpin what has come back
+ * @conn: the connection
+ *
+ * Context: process; sleeps.
+ * Return: bytes that the peer has written.
+ */
 size_t sdp_zsink_avail_reap(struct sdp_conn *conn)
 {
 	return sdp_umr_reap(conn, &conn->zsink.avail_umrs);
 }
 
+/**
+ * sdp_zsink_avail_cancel() - the reader will not wait any longer
+ * @conn: the connection
+ *
+ * What the peer has been told it has to give back: there is an answer to wait
+ * for.  sdp_tx_run() is the caller's.
+ *
+ * Context: process.
+ */
 void sdp_zsink_avail_cancel(struct sdp_conn *conn)
 {
 	struct sdp_umr *umr;
@@ -243,6 +329,13 @@ void sdp_zsink_avail_cancel(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
+/**
+ * sdp_zsink_avail_told() - the peer has told what became of our SinkAvails
+ * @conn: the connection, conn->lock held
+ * @told: what
+ *
+ * Context: process or softirq.
+ */
 void sdp_zsink_avail_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 {
 	struct sdp_umr *umr;
@@ -265,6 +358,12 @@ void sdp_zsink_avail_told(struct sdp_conn *conn, const struct sdp_advert_told *t
 	sdp_count(conn->sn, SDP_CNT_FILLED, told->bytes);
 }
 
+/**
+ * sdp_zsink_end() - others may read again
+ * @conn: the connection; nothing is being read
+ *
+ * Context: process.
+ */
 void sdp_zsink_end(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
@@ -275,6 +374,13 @@ void sdp_zsink_end(struct sdp_conn *conn)
 		wake_up(&conn->wq);
 }
 
+/**
+ * sdp_zsink_push_read() - post the RDMA Read that is next, if there is something
+ * @conn: the connection, conn->lock held; sdp_zsink_has_reads()
+ *
+ * Context: process or softirq.
+ * Return: true if it was posted.
+ */
 bool sdp_zsink_push_read(struct sdp_conn *conn)
 {
 	struct sdp_snk *snk = &conn->mode.snk;
@@ -305,18 +411,39 @@ bool sdp_zsink_push_read(struct sdp_conn *conn)
 	return true;
 }
 
+/**
+ * sdp_zsink_add_read() - queue an RDMA Read
+ * @conn: the connection, conn->lock held
+ * @msg: its request
+ *
+ * Context: process or softirq.
+ */
 void sdp_zsink_add_read(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	lockdep_assert_held(&conn->lock);
 	list_add_tail(&msg->node, &conn->zsink.reads);
 }
 
+/**
+ * sdp_zsink_hold() - inline bytes are to reach the reader before what is read
+ * @conn: the connection, conn->lock held
+ * @hold: whether they are not there yet
+ *
+ * Context: process or softirq.
+ */
 void sdp_zsink_hold(struct sdp_conn *conn, bool hold)
 {
 	lockdep_assert_held(&conn->lock);
 	conn->zsink.held = hold;
 }
 
+/**
+ * sdp_zsink_unread() - bytes that are advertised, and that nobody is about to read
+ * @conn: the connection, conn->lock held
+ *
+ * Context: process or softirq.
+ * Return: bytes; 0 or less if there is nothing for others, or a reader is busy.
+ */
 s64 sdp_zsink_unread(const struct sdp_conn *conn)
 {
 	const struct sdp_msg *msg;
@@ -332,6 +459,13 @@ s64 sdp_zsink_unread(const struct sdp_conn *conn)
 	return bytes;
 }
 
+/**
+ * sdp_zsink_drop_bounced() - free queued RDMA Reads to buffers of ours
+ * @conn: the connection, conn->lock held
+ * @all: in any case; else if a reader is busy, who has what is next, or it is over
+ *
+ * Context: process or softirq.
+ */
 void sdp_zsink_drop_bounced(struct sdp_conn *conn, bool all)
 {
 	struct sdp_msg *msg, *next;

@@ -35,6 +35,16 @@ static void sdp_zsink_bounce_refuse(struct sdp_conn *conn)
 	conn->tx.ctl |= SDP_CTL_SENDSM;
 }
 
+/**
+ * sdp_zsink_bounce_heard() - the peer offers something
+ * @conn: the connection, conn->lock held
+ * @inlined: its first bytes came with it and are not delivered yet: nothing is
+ *	read before sdp_zsink_bounce_delivered()
+ *
+ * Refuses where reading is impossible or not wanted.
+ *
+ * Context: process or softirq.
+ */
 void sdp_zsink_bounce_heard(struct sdp_conn *conn, bool inlined)
 {
 	lockdep_assert_held(&conn->lock);
@@ -44,6 +54,12 @@ void sdp_zsink_bounce_heard(struct sdp_conn *conn, bool inlined)
 		sdp_zsink_hold(conn, inlined);
 }
 
+/**
+ * sdp_zsink_bounce_delivered() - they are the reader's
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
 void sdp_zsink_bounce_delivered(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
@@ -78,6 +94,13 @@ static u32 sdp_zsink_bounce_room(u32 limit, u32 has)
 	return min_t(u32, rounddown_pow_of_two(limit - has), SDP_ZSINK_BOUNCE_SIZE);
 }
 
+/**
+ * sdp_zsink_bounce_is_full() - does what is offered wait for something to be read?
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if as much was read by RDMA as may lie unread, all of it.
+ */
 bool sdp_zsink_bounce_is_full(const struct sdp_conn *conn)
 {
 	return !sdp_zsink_bounce_room(sdp_zsink_bounce_limit(conn),
@@ -127,6 +150,13 @@ static int sdp_zsink_bounce_wanted(struct sdp_conn *conn)
 	return min_t(s64, want, room);
 }
 
+/**
+ * sdp_zsink_bounce_is_behind() - does the peer have bytes for us that we have not?
+ * @conn: the connection
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ * Return: true if something offered is not read.
+ */
 bool sdp_zsink_bounce_is_behind(struct sdp_conn *conn)
 {
 	bool behind;
@@ -155,6 +185,16 @@ static struct sdp_msg *sdp_zsink_bounce_alloc(struct sdp_conn *conn, u32 want)
 	return msg;
 }
 
+/**
+ * sdp_zsink_bounce_more() - read what is offered into buffers of ours
+ * @conn: the connection
+ *
+ * As far as SO_RCVBUF and the memory of all allow: what nobody reads stays with
+ * the peer.  Without memory the peer is asked to send it by copy.  If the last
+ * reader would rather have had it read into his own buffer that waits a moment.
+ *
+ * Context: process; may sleep.
+ */
 void sdp_zsink_bounce_more(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg = NULL;
