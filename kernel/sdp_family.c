@@ -85,7 +85,8 @@ static int sdp_family_create(struct net *net, struct socket *sock, int protocol,
 	if (!err) {
 		struct sdp_sk *ssk = sdp_ulp_get(sk);
 
-		ssk->historic = true;
+		/* The one for IPv6 has no second name in addresses. */
+		ssk->historic = inet_family == AF_INET;
 		sdp_ulp_put(ssk);
 	} else {
 		/* __sock_create() forgets the sock when we fail. */

@@ -34,7 +34,7 @@ struct sdp_sk {
 	bool by_ulp;		/* door 3: falling back is silent */
 	s8 fallback;		/* SDP_FALLBACK; -1: not set */
 	int zcopy;		/* SDP_ZCOPY; -1: the namespace's */
-	bool historic;		/* door 1: made by family number */
+	bool historic;		/* made by the family number for IPv4 */
 	bool named;		/* it has the names of a connection, */
 	bool port_ours;		/* and a port by sdp_port_take(), not by bind() */
 	struct sdp_conn *conn;	/* a reference; written under the socket lock */

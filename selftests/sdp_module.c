@@ -307,6 +307,49 @@ static pid_t comes_and_goes(const atomic_bool *stop)
  * Programs that come and go while somebody unloads and loads: an attempt is
  * refused or succeeds, and no program sees anything but an error.
  */
+/* The family number for IPv6 makes a socket that knows addresses as any of IPv6 does. */
+TEST_ON(family6, BIT(DOOR2_V6))
+{
+	enum { FAMILY6 = 28 };
+	union addr any, a, x;
+	int l, c, s;
+
+	OK(module_unload());
+	FAILS(EAFNOSUPPORT, socket(FAMILY6, SOCK_STREAM, 0));
+	OK(module_load_with("family6=28"));
+	l = OK(socket(FAMILY6, SOCK_STREAM, 0));
+	c = OK(socket(FAMILY6, SOCK_STREAM, 0));
+	EQ(AF_INET6, get_int(l, SOL_SOCKET, SO_DOMAIN));
+	addr_any(&any, AF_INET6, 0);
+	OK(bind_to(l, &any));
+	OK(listen(l, 4));
+	OK(name_of(l, &any));
+	EQ(AF_INET6, any.sa.sa_family);
+	here(&a, addr_port(&any));
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	s = accept_one(l);
+	send_text(c, "six");
+	recv_text(s, "six");
+	close(c);
+	close(s);
+	/* IPv4 is there by its mapped address. */
+	addr_set(&a, AF_INET6, "::ffff:0.0.0.0", addr_port(&any));
+	addr_set(&x, AF_INET, host_addr(AF_INET, NULL), 0);
+	memcpy(&a.in6.sin6_addr.s6_addr[12], &x.in.sin_addr, 4);
+	c = OK(socket(FAMILY6, SOCK_STREAM, 0));
+	OK(connect_to(c, &a));
+	must_be_sdp(c);
+	s = accept_one(l);
+	send_text(s, "four");
+	recv_text(c, "four");
+	close(c);
+	close(s);
+	close(l);
+	EVENTUALLY(0, module_unload());
+	OK(module_load());
+}
+
 TEST_LIMIT(unload_under_traffic, ON_SDP, 60)
 {
 	atomic_bool *stop = shared(sizeof(*stop));

@@ -13,13 +13,13 @@ const char *module_file(void)
 	return getenv("SDP_MODULE") ?: "/run/rig/modules/af_sdp.ko";
 }
 
-int module_load(void)
+int module_load_with(const char *parameters)
 {
 	int fd = open(module_file(), O_RDONLY | O_CLOEXEC), ret, err;
 
 	if (fd < 0)
 		return -1;
-	ret = syscall(SYS_finit_module, fd, "", 0);
+	ret = syscall(SYS_finit_module, fd, parameters, 0);
 	err = errno;
 	close(fd);
 	/* As run.sh has it: it begins with the defaults, and knows nobody. */
@@ -29,6 +29,11 @@ int module_load(void)
 	}
 	errno = err;
 	return ret;
+}
+
+int module_load(void)
+{
+	return module_load_with("");
 }
 
 int module_unload(void)

@@ -12,6 +12,9 @@
 const char *module_file(void);
 /* Return: 0, or -1 with errno. */
 int module_load(void);
+
+/* The same, with module parameters ("family6=28"). */
+int module_load_with(const char *parameters);
 int module_unload(void);
 bool module_loaded(void);
 /* What holds it: sockets, mostly. */
