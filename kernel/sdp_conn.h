@@ -138,6 +138,12 @@ struct sdp_spare {
 	struct page *pages[SDP_TX_SPARE];
 };
 
+/* Is there one?  A hint without the lock. */
+static inline bool sdp_spare_any(const struct sdp_spare *spare)
+{
+	return READ_ONCE(spare->n);
+}
+
 /* What one poll found, by sdp_rx.c; under rx.poll. */
 struct sdp_found {
 	bool data;		/* something for the reader came */

@@ -235,7 +235,7 @@ void sdp_refill_heard(struct sdp_conn *conn)
 	u32 mseq;
 
 	lockdep_assert_held(&conn->lock);
-	if (likely(!sdp_ring_promise_mseq(&conn->ring, &mseq)) ||
+	if (!sdp_ring_promise_mseq(&conn->ring, &mseq) ||
 	    !sdp_flow_acked(&conn->flow, mseq))
 		return;
 	WRITE_ONCE(conn->rcv_size, sdp_ring_shrink(&conn->ring, conn->flow.posted));
@@ -310,15 +310,14 @@ void sdp_refill_resize(struct sdp_conn *conn)
 
 /**
  * sdp_refill_arrived() - a buffer was used, perhaps an old one
- * @conn: the connection; the caller polls
+ * @conn: the connection; the caller polls; sdp_ring_has_old()
  * @buf: the buffer
  *
  * Context: process or softirq.
  */
 void sdp_refill_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
 {
-	if (likely(!sdp_ring_has_old(&conn->ring)) || buf->size == conn->rcv_size ||
-	    !sdp_ring_old_used(&conn->ring))
+	if (buf->size == conn->rcv_size || !sdp_ring_old_used(&conn->ring))
 		return;
 	spin_lock_bh(&conn->lock);
 	conn->tx.ctl |= SDP_CTL_RCVBUF_ACK;

@@ -123,7 +123,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	/* The device has done it by now: this is to know of it, or to object. */
 	if (unlikely(buf->ended) && !sdp_umr_end_key(conn, buf->key))
 		heard = -EPROTO;
-	if (!heard)
+	if (!heard && unlikely(sdp_ring_promised(&conn->ring)))
 		sdp_refill_heard(conn);
 	if (!heard)
 		heard = sdp_mode_heard(&conn->mode, msg);
@@ -192,7 +192,8 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		conn->found.lost = true;
 		return;
 	}
-	sdp_refill_arrived(conn, buf);
+	if (unlikely(sdp_ring_has_old(&conn->ring)))
+		sdp_refill_arrived(conn, buf);
 	if (conn->found.fail || conn->found.reset || conn->rx.over)
 		return;		/* nothing after an error counts */
 	if (sdp_conn_state(conn) == SDP_SYN_RECV)

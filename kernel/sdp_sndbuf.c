@@ -32,7 +32,8 @@ bool sdp_sndbuf_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 	msg->charged += charge;
 	conn->tx.outstanding += charge;
 	sdp_mem_add(charge);
-	sdp_msg_fit(conn);
+	if (sdp_spare_any(&conn->spare))
+		sdp_msg_fit(conn);
 	return true;
 }
 

@@ -20,7 +20,7 @@ owners() {
 	ring		ring
 	stats		conn_stats
 	reg		reg_order ib_qp
-	spare		buf
+	spare		buf conn
 	found		rx
 	zpolicy		zpolicy
 	zsrc		zcopy zsrc
