@@ -77,7 +77,7 @@ struct sdp_sk *sdp_ulp_get(struct sock *sk)
 static void sdp_ulp_drop_decide(struct sdp_sk *ssk, struct sock *sk)
 {
 	sock_put(sk);
-	refcount_dec(&ssk->ref);
+	sdp_ulp_put(ssk);
 }
 
 /*
