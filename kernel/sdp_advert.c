@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is offered, and what becomes of it.
+ * What may be advertised, and what becomes of what is advertised.
  *
- * Three kinds of crossing make the rules what they are.
+ * Adverts can cross the messages that end them.  Three kinds of crossing make
+ * the rules what they are.
  *
- * A SendSm ends all that its source has out when it arrives there, also a
- * SrcAvail that crossed it.  The sink must not read such a one: its memory may
- * be taken back already.  It knows it by its MSeqAck, which does not cover the
- * SendSm.
+ * SendSm.  When it arrives it ends all SrcAvails that the source has
+ * outstanding, also one that crossed it.  The sink must not read such a
+ * SrcAvail, since its key may be invalid already.  The sink recognises it by
+ * its MSeqAck, which does not cover the SendSm.
  *
- * A SinkAvail that is valid does the same, and its sink drops the SrcAvails that
- * arrive while it has one out.  Whether it is valid the two sides find out each
- * for himself: payload kills the oldest SinkAvail, and who of them is ahead is
- * seen from NonDiscards, the payload messages that killed none (4.4).
+ * SinkAvail.  A valid one ends all SrcAvails too, and its sink drops the
+ * SrcAvails that arrive while it is outstanding.  Each side finds out by itself
+ * whether a SinkAvail is valid.  A payload message makes the oldest SinkAvail
+ * void.  NonDiscards, the number of payload messages that made none void, shows
+ * which side is ahead (4.4).
  *
- * A ModeChange out of pipelined mode takes back what the sink has out.  A
- * SinkAvail that crossed it is counted if payload before the ModeChange killed
- * it; payload behind it has nothing to do with it.  The protocol text does not
- * say so; docs/model/half.pml shows what happens otherwise.
+ * ModeChange out of pipelined mode.  It ends the SinkAvails that the sink has
+ * outstanding.  A SinkAvail that crossed it is counted as of the ModeChange:
+ * payload before that may have made it void, payload behind it has no effect on
+ * it (4.2).  docs/model/half.pml shows what happens otherwise.
  */
 
 #include <linux/errno.h>
@@ -75,10 +77,10 @@ static u8 at_most(u16 adverts)
 /* ---- source ---- */
 
 /**
- * sdp_src_init() - a half begins: combined, nothing offered
+ * sdp_src_init() - start a half in combined mode without adverts
  * @src: what to initialise
  * @theirs: MaxAdverts of the peer's Hello or HelloAck, from 1
- * @ours: of ours, 1 to SDP_ADVERT_ADVERTS
+ * @ours: MaxAdverts of our Hello or HelloAck, 1 to SDP_ADVERT_ADVERTS
  *
  * Context: any; pure.
  */
@@ -91,18 +93,20 @@ void sdp_src_init(struct sdp_src *src, u16 theirs, u8 ours)
 	};
 }
 
-/* Answers go before anything that the sink would take for something else. */
+/* Is an answer to a SinkAvailCancel due?  It goes first: the sink would misread
+ * any advert or payload before it.
+ */
 static bool src_owes(const struct sdp_src *src)
 {
 	return src->owe_wr || src->owe_ack;
 }
 
 /**
- * sdp_src_may_copy() - may Data with payload be posted now?
+ * sdp_src_may_copy() - whether Data with payload may be posted now
  * @src: the half
  *
- * Not behind a SrcAvail, whose bytes come before, nor into a SinkAvail that is
- * partly written: its RdmaWrCompl goes first.
+ * Not while a SrcAvail is outstanding, whose bytes come first, nor while a
+ * SinkAvail is partly written, whose RdmaWrCompl goes first.
  *
  * Context: the caller's lock; pure.
  * Return: true if it may.
@@ -129,7 +133,7 @@ void sdp_src_copied(struct sdp_src *src)
 }
 
 /**
- * sdp_src_may_offer() - may a SrcAvail be posted now?
+ * sdp_src_may_offer() - whether a SrcAvail may be posted now
  * @src: the half
  *
  * Context: the caller's lock; pure.
@@ -153,7 +157,7 @@ bool sdp_src_may_offer(const struct sdp_src *src)
  * @src: the half; sdp_src_may_offer() was true
  * @mseq: its MSeq
  * @left: bytes that are not inline, from 1
- * @inlined: bytes that are; 0 in pipelined mode and in no other
+ * @inlined: inline bytes; 0 in pipelined mode, from 1 in combined mode
  *
  * Context: the caller's lock; pure.
  */
@@ -171,11 +175,11 @@ void sdp_src_offered(struct sdp_src *src, u32 mseq, u32 left, u32 inlined)
 }
 
 /**
- * sdp_src_may_cancel() - is there something that a SrcAvailCancel would end?
+ * sdp_src_may_cancel() - whether a SrcAvailCancel may be posted now
  * @src: the half
  *
  * Context: the caller's lock; pure.
- * Return: true if there is, and none was posted yet.
+ * Return: true if a SrcAvail is outstanding and was not cancelled yet.
  */
 bool sdp_src_may_cancel(const struct sdp_src *src)
 {
@@ -186,7 +190,7 @@ bool sdp_src_may_cancel(const struct sdp_src *src)
  * sdp_src_cancelled() - a SrcAvailCancel was posted
  * @src: the half
  *
- * What was offered stays with the peer until it says so.
+ * The SrcAvails stay outstanding until the peer answers.
  *
  * Context: the caller's lock; pure.
  */
@@ -196,12 +200,12 @@ void sdp_src_cancelled(struct sdp_src *src)
 }
 
 /**
- * sdp_src_may_change() - may this ModeChange be posted now? (4.2)
+ * sdp_src_may_change() - whether a ModeChange may be posted now (4.2)
  * @src: the half
- * @to: the mode
+ * @to: the new mode
  *
  * Context: the caller's lock; pure.
- * Return: true if the transition is the source's, and in its time.
+ * Return: true if the source may make this transition, and may make it now.
  */
 bool sdp_src_may_change(const struct sdp_src *src, enum sdp_mode_kind to)
 {
@@ -212,7 +216,7 @@ bool sdp_src_may_change(const struct sdp_src *src, enum sdp_mode_kind to)
 		return to == SDP_MODE_PIPELINED ||
 		       (to == SDP_MODE_BUFFERED && !src->out.n);
 	case SDP_MODE_PIPELINED:
-		/* One at a time, or it is not known what crossed which. */
+		/* One at a time: else it is unknown what crossed which. */
 		return to == SDP_MODE_COMBINED && !src->out.n &&
 		       !src->held.n && !src->mode_changed;
 	}
@@ -222,7 +226,7 @@ bool sdp_src_may_change(const struct sdp_src *src, enum sdp_mode_kind to)
 /**
  * sdp_src_changed() - a ModeChange was posted
  * @src: the half
- * @to: the mode
+ * @to: the new mode
  * @mseq: its MSeq
  *
  * Context: the caller's lock; pure.
@@ -238,11 +242,12 @@ void sdp_src_changed(struct sdp_src *src, enum sdp_mode_kind to, u32 mseq)
 }
 
 /**
- * sdp_src_may_write() - where the next bytes of the stream may be written
+ * sdp_src_may_write() - the SinkAvail that the next bytes may be written to
  * @src: the half
  *
  * Context: the caller's lock; pure.
- * Return: the oldest SinkAvail with room, or NULL.
+ * Return: the oldest SinkAvail; NULL if there is none, it has no room, or an
+ * answer to a SinkAvailCancel is due.
  */
 const struct sdp_advert *sdp_src_may_write(const struct sdp_src *src)
 {
@@ -252,9 +257,9 @@ const struct sdp_advert *sdp_src_may_write(const struct sdp_src *src)
 }
 
 /**
- * sdp_src_wrote() - an RDMA Write into it was posted
+ * sdp_src_wrote() - an RDMA Write into the oldest SinkAvail was posted
  * @src: the half
- * @bytes: how long; not more than it has room for
+ * @bytes: its length; not more than the SinkAvail has room for
  *
  * Context: the caller's lock; pure.
  */
@@ -268,14 +273,13 @@ void sdp_src_wrote(struct sdp_src *src, u32 bytes)
 }
 
 /**
- * sdp_src_owes_written() - is a RdmaWrCompl to be posted?
+ * sdp_src_owes_written() - whether a RdmaWrCompl is due
  * @src: the half
- * @least: bytes of room for which a SinkAvail stays open: payload of a full
- *	message
+ * @least: bytes of room that a SinkAvail must have left to stay open
  * @more: more will be written right away if there is room
  *
  * Context: the caller's lock; pure.
- * Return: its Len in bytes, 0 if none is.
+ * Return: Len of the RdmaWrCompl in bytes, 0 if none is due.
  */
 u32 sdp_src_owes_written(const struct sdp_src *src, u32 least, bool more)
 {
@@ -286,8 +290,8 @@ u32 sdp_src_owes_written(const struct sdp_src *src, u32 least, bool more)
 }
 
 /**
- * sdp_src_told_written() - its RdmaWrCompl was posted
- * @src: the half; its Len was @src->wrote, not 0
+ * sdp_src_told_written() - a RdmaWrCompl was posted
+ * @src: the half; Len of the message was @src->wrote, not 0
  *
  * Context: the caller's lock; pure.
  */
@@ -295,17 +299,17 @@ void sdp_src_told_written(struct sdp_src *src)
 {
 	src->wrote = 0;
 	if (src->owe_wr)
-		src->owe_wr = false;	/* a SinkAvailCancel has taken it */
+		src->owe_wr = false;	/* a SinkAvailCancel has ended the advert */
 	else
 		pop(&src->held);
 }
 
 /**
- * sdp_src_ends() - which SinkAvail does the RdmaWrCompl end that is due?
+ * sdp_src_ends() - the SinkAvail that the due RdmaWrCompl ends
  * @src: the half; sdp_src_owes_written() is not 0
  *
  * Context: the caller's lock; pure.
- * Return: the oldest; NULL if a SinkAvailCancel has taken it.
+ * Return: the oldest SinkAvail; NULL if a SinkAvailCancel has removed it.
  */
 const struct sdp_advert *sdp_src_ends(const struct sdp_src *src)
 {
@@ -313,11 +317,11 @@ const struct sdp_advert *sdp_src_ends(const struct sdp_src *src)
 }
 
 /**
- * sdp_src_owes_cancel_ack() - is a SinkCancelAck to be posted?
+ * sdp_src_owes_cancel_ack() - whether a SinkCancelAck is to be posted now
  * @src: the half
  *
  * Context: the caller's lock; pure.
- * Return: true if one is, and no RdmaWrCompl goes before it.
+ * Return: true if one is due, and no RdmaWrCompl goes before it.
  */
 bool sdp_src_owes_cancel_ack(const struct sdp_src *src)
 {
@@ -325,7 +329,7 @@ bool sdp_src_owes_cancel_ack(const struct sdp_src *src)
 }
 
 /**
- * sdp_src_told_dropped() - it was posted
+ * sdp_src_told_dropped() - the SinkCancelAck was posted
  * @src: the half
  *
  * Context: the caller's lock; pure.
@@ -336,8 +340,8 @@ void sdp_src_told_dropped(struct sdp_src *src)
 }
 
 /**
- * sdp_src_fin() - DisConn was posted: nothing of ours comes any more
- * @src: the half; nothing is offered, nothing written and not told
+ * sdp_src_fin() - DisConn was posted: nothing of the stream follows
+ * @src: the half; no SrcAvail is outstanding, and all writes were reported
  *
  * Context: the caller's lock; pure.
  */
@@ -347,7 +351,7 @@ void sdp_src_fin(struct sdp_src *src)
 	clear(&src->held);
 }
 
-/* Whatever is out is the source's again, and goes another way. */
+/* All outstanding SrcAvails end: their bytes go another way. */
 static void src_withdraw(struct sdp_src *src, struct sdp_advert_told *told)
 {
 	src->cancel = false;
@@ -366,7 +370,7 @@ static int src_rd_compl(struct sdp_src *src, const struct sdp_wire_msg *msg,
 
 	if (!src->out.n)
 		return src->ended ? 0 : -EPROTO;
-	/* Of an earlier one, which is over. */
+	/* It belongs to an earlier SrcAvail, which is over. */
 	if (before(msg->mseq_ack, advert->mseq))
 		return 0;
 	if (bytes > advert->left)
@@ -386,7 +390,7 @@ static int src_rd_compl(struct sdp_src *src, const struct sdp_wire_msg *msg,
 static void src_send_sm(struct sdp_src *src, const struct sdp_wire_msg *msg,
 			struct sdp_advert_told *told)
 {
-	/* One that does not know of the oldest has ended what is over. */
+	/* A SendSm that does not cover the oldest SrcAvail is stale (4.3). */
 	if (src->out.n && !before(msg->mseq_ack, oldest(&src->out)->mseq))
 		src_withdraw(src, told);
 }
@@ -400,15 +404,15 @@ static int src_sink_avail(struct sdp_src *src, const struct sdp_wire_msg *msg,
 
 	if (src->mode != SDP_MODE_PIPELINED && !old)
 		return -EPROTO;
-	/* Nor before it has heard what becomes of those that it asks back. */
+	/* No other may come before our answer to a SinkAvailCancel (4.6). */
 	if (!msg->ext.avail.len || src->held.n >= src->max_held ||
 	    src_owes(src) || before(ns, msg->ext.avail.non_discards))
 		return -EPROTO;
 	if (msg->ext.avail.non_discards != ns) {
-		src->ns--;	/* payload of ours has killed it */
+		src->ns--;	/* payload of ours made it void */
 		return 0;
 	}
-	/* The sink has taken it back by itself, or is about to. */
+	/* It crossed our ModeChange or DisConn, which ends it at the sink. */
 	if (old || src->fin)
 		return 0;
 	src_withdraw(src, told);
@@ -422,16 +426,16 @@ static int src_sink_avail(struct sdp_src *src, const struct sdp_wire_msg *msg,
 static void src_sink_cancel(struct sdp_src *src)
 {
 	if (!src->held.n)
-		return;		/* it sees what became of them */
+		return;		/* the sink sees what became of them */
 	src->owe_wr = src->wrote != 0;
 	src->owe_ack = src->held.n > src->owe_wr;
 	clear(&src->held);
 }
 
 /**
- * sdp_src_acked() - a message of the peer, whichever, has this MSeqAck
+ * sdp_src_acked() - account the MSeqAck of a received message, of whatever kind
  * @src: the half
- * @mseq_ack: from the message, before it is heard
+ * @mseq_ack: of the message; sdp_src_heard() is called after this
  *
  * Context: the caller's lock; pure.
  */
@@ -442,14 +446,14 @@ void sdp_src_acked(struct sdp_src *src, u32 mseq_ack)
 }
 
 /**
- * sdp_src_heard() - a message of the sink: RdmaRdCompl, SendSm, SinkAvail,
- * SinkAvailCancel, or a ModeChange with S set
+ * sdp_src_heard() - account a message of the sink: RdmaRdCompl, SendSm,
+ * SinkAvail, SinkAvailCancel, or a ModeChange with S set
  * @src: the half
  * @msg: the message
  * @told: filled in: what became of our SrcAvails
  *
  * Context: the caller's lock; pure.
- * Return: 0, or -EPROTO if it is not allowed now; nothing is changed then.
+ * Return: 0; -EPROTO if the message is not allowed now: @src is unchanged then.
  */
 int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
 		  struct sdp_advert_told *told)
@@ -467,7 +471,7 @@ int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
 		src_sink_cancel(src);
 		return 0;
 	case SDP_MID_MODE_CHANGE:
-		/* The sink may do no more than lead us out of buffered mode. */
+		/* The sink may only change buffered to combined mode (4.2). */
 		if (src->mode != SDP_MODE_BUFFERED ||
 		    ((msg->ext.mode >> 4) & 0x7) != SDP_MODE_COMBINED)
 			return -EPROTO;
@@ -480,7 +484,7 @@ int sdp_src_heard(struct sdp_src *src, const struct sdp_wire_msg *msg,
 /* ---- sink ---- */
 
 /**
- * sdp_snk_init() - a half begins: combined, nothing offered
+ * sdp_snk_init() - start a half in combined mode without adverts
  * @snk: what to initialise
  * @max_adverts: MaxAdverts of our Hello or HelloAck, 1 to SDP_ADVERT_ADVERTS
  *
@@ -494,7 +498,7 @@ void sdp_snk_init(struct sdp_snk *snk, u8 max_adverts)
 	};
 }
 
-/* Is anything being read, or read and not told? */
+/* Is any SrcAvail being read, or was it read and not reported yet? */
 static bool snk_reads(const struct sdp_snk *snk)
 {
 	unsigned int i;
@@ -508,7 +512,7 @@ static bool snk_reads(const struct sdp_snk *snk)
 	return false;
 }
 
-/* None of ours is out any more, but those that are completed. */
+/* All SinkAvails of ours end, except those that are completed. */
 static void snk_withdraw(struct sdp_snk *snk, struct sdp_advert_told *told)
 {
 	snk->cancel = false;
@@ -531,7 +535,7 @@ static void snk_completed(struct sdp_snk *snk, u32 bytes,
 
 static int snk_payload(struct sdp_snk *snk, struct sdp_advert_told *told)
 {
-	/* It would stand before bytes that are older (4.1). */
+	/* It would be delivered before older bytes (4.1). */
 	if (snk->held.n)
 		return -EPROTO;
 	if (snk->out.n)
@@ -551,7 +555,7 @@ static int snk_src_avail(struct sdp_snk *snk, const struct sdp_wire_msg *msg)
 		if (!inlined || snk->held.n)
 			return -EPROTO;
 		snk->nr++;
-		/* Everything is here: Data by another name (section 7). */
+		/* All bytes are inline: Data by another name (section 7). */
 		if (inlined == msg->ext.avail.len)
 			return 0;
 		break;
@@ -559,7 +563,7 @@ static int snk_src_avail(struct sdp_snk *snk, const struct sdp_wire_msg *msg)
 		if (inlined || !msg->ext.avail.len || snk->cancelled ||
 		    snk->held.n >= snk->max)
 			return -EPROTO;
-		/* One of ours, or our SendSm, ends it at the source. */
+		/* A SinkAvail or SendSm of ours ends it at the source (4.5). */
 		if (snk->out.n ||
 		    (snk->sm_posted && before(msg->mseq_ack, snk->sm_mseq)))
 			return 1;
@@ -578,7 +582,7 @@ static int snk_src_avail(struct sdp_snk *snk, const struct sdp_wire_msg *msg)
 static void snk_src_cancel(struct sdp_snk *snk, u32 mseq)
 {
 	if (!snk->held.n || snk->cancelled)
-		return;		/* it is answered, or will be */
+		return;		/* answered already, or will be */
 	if (snk_reads(snk)) {
 		snk->cancelled = true;
 		snk->cancel_mseq = mseq;
@@ -599,7 +603,7 @@ static int snk_mode_change(struct sdp_snk *snk, u8 to,
 	case SDP_MODE_PIPELINED:
 		if (to != SDP_MODE_COMBINED || snk_reads(snk))
 			return -EPROTO;
-		/* The source offers them anew; ours are ours again. */
+		/* The source advertises its bytes anew; our SinkAvails end. */
 		clear(&snk->held);
 		snk->owe_sm = false;
 		snk_withdraw(snk, told);
@@ -612,9 +616,9 @@ static int snk_mode_change(struct sdp_snk *snk, u8 to,
 }
 
 /**
- * sdp_snk_acked() - a message of the peer, whichever, has this MSeqAck
+ * sdp_snk_acked() - account the MSeqAck of a received message, of whatever kind
  * @snk: the half
- * @mseq_ack: from the message, before it is heard
+ * @mseq_ack: of the message; sdp_snk_heard() is called after this
  *
  * Context: the caller's lock; pure.
  */
@@ -625,17 +629,16 @@ void sdp_snk_acked(struct sdp_snk *snk, u32 mseq_ack)
 }
 
 /**
- * sdp_snk_heard() - a message of the source: Data, SrcAvail, SrcAvailCancel,
- * ModeChange, RdmaWrCompl, SinkCancelAck or DisConn
+ * sdp_snk_heard() - account a message of the source: Data, SrcAvail,
+ * SrcAvailCancel, ModeChange, RdmaWrCompl, SinkCancelAck or DisConn
  * @snk: the half
  * @msg: the message
- * @told: filled in: what became of our SinkAvails.  After Data it may be one
- *	that is completed with no bytes written: the payload is for its buffer
+ * @told: filled in: what became of our SinkAvails.  Data may complete one with
+ *	no bytes written: its payload is for the reader of that buffer
  *
  * Context: the caller's lock; pure.
- * Return: 0; 1 if its payload, or the advert that it brings, is to be dropped
- * (it crossed what ended it); -EPROTO if it is not allowed now, and nothing is
- * changed then.
+ * Return: 0; 1 if the SrcAvail is to be dropped, since it crossed what ended
+ * it; -EPROTO if the message is not allowed now: @snk is unchanged then.
  */
 int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 		  struct sdp_advert_told *told)
@@ -662,7 +665,7 @@ int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 		snk_withdraw(snk, told);
 		return 0;
 	case SDP_MID_DISCONN:
-		/* Bytes of the stream would be missing. */
+		/* The bytes of these SrcAvails would be missing. */
 		if (snk->held.n)
 			return -EPROTO;
 		snk_withdraw(snk, told);
@@ -672,11 +675,11 @@ int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 }
 
 /**
- * sdp_snk_may_read() - what may be read next
+ * sdp_snk_may_read() - the SrcAvail that may be read next
  * @snk: the half
  *
  * Context: the caller's lock; pure.
- * Return: the oldest SrcAvail that has bytes left, or NULL: there is none, or
+ * Return: the oldest SrcAvail that has bytes left; NULL if there is none, or if
  * they are refused or cancelled.
  */
 const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk)
@@ -695,12 +698,12 @@ const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_unread() - how much may be read
+ * sdp_snk_unread() - bytes that may be read
  * @snk: the half
  *
  * Context: the caller's lock; pure.
- * Return: bytes of all SrcAvails that nobody has begun to read; 0 if they are
- * refused or cancelled.
+ * Return: bytes of all SrcAvails for which no RDMA Read is posted; 0 if they
+ * are refused or cancelled.
  */
 u64 sdp_snk_unread(const struct sdp_snk *snk)
 {
@@ -715,11 +718,11 @@ u64 sdp_snk_unread(const struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_is_behind() - is there anything of the stream that has not come?
+ * sdp_snk_is_behind() - whether advertised bytes are not here yet
  * @snk: the half
  *
  * Context: the caller's lock; pure.
- * Return: true if a SrcAvail has bytes that are not read yet.
+ * Return: true if a SrcAvail has bytes whose RDMA Read is not completed.
  */
 bool sdp_snk_is_behind(const struct sdp_snk *snk)
 {
@@ -732,9 +735,9 @@ bool sdp_snk_is_behind(const struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_reads() - an RDMA Read of it was posted
+ * sdp_snk_reads() - an RDMA Read was posted
  * @snk: the half
- * @bytes: how long, from 1; not more than it has left
+ * @bytes: its length, from 1; not more than sdp_snk_may_read() has left
  *
  * Context: the caller's lock; pure.
  */
@@ -752,7 +755,7 @@ void sdp_snk_reads(struct sdp_snk *snk, u32 bytes)
 }
 
 /**
- * sdp_snk_read() - the oldest RDMA Read is completed
+ * sdp_snk_read() - the oldest RDMA Read has completed
  * @snk: the half
  * @bytes: as posted
  *
@@ -771,13 +774,14 @@ void sdp_snk_read(struct sdp_snk *snk, u32 bytes)
 }
 
 /**
- * sdp_snk_owes_compl() - is a RdmaRdCompl to be posted?
+ * sdp_snk_owes_compl() - whether a RdmaRdCompl is due
  * @snk: the half
  *
- * One for all that is being read of an advert at a time, or SDP_ADVERT_TELL.
+ * It is due when no read of the oldest SrcAvail is in flight, or when
+ * SDP_ADVERT_TELL bytes of it are read and not reported.
  *
  * Context: the caller's lock; pure.
- * Return: its Len in bytes, 0 if none is.
+ * Return: Len of the RdmaRdCompl in bytes, 0 if none is due.
  */
 u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
 {
@@ -789,11 +793,11 @@ u32 sdp_snk_owes_compl(const struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_ends() - which SrcAvail does the RdmaRdCompl end that is due?
+ * sdp_snk_ends() - the SrcAvail that the due RdmaRdCompl ends
  * @snk: the half; sdp_snk_owes_compl() is not 0
  *
  * Context: the caller's lock; pure.
- * Return: the oldest, if all of it is read; or else NULL.
+ * Return: the oldest SrcAvail; NULL if not all of it is read.
  */
 const struct sdp_advert *sdp_snk_ends(const struct sdp_snk *snk)
 {
@@ -803,7 +807,7 @@ const struct sdp_advert *sdp_snk_ends(const struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_told_read() - it was posted
+ * sdp_snk_told_read() - a RdmaRdCompl was posted
  * @snk: the half
  *
  * Context: the caller's lock; pure.
@@ -825,7 +829,7 @@ void sdp_snk_told_read(struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_refuse() - the SrcAvails shall come by copy: SendSm is owed
+ * sdp_snk_refuse() - have the SrcAvails come by copy: a SendSm is due
  * @snk: the half
  *
  * Context: the caller's lock; pure.
@@ -837,11 +841,11 @@ void sdp_snk_refuse(struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_may_refuse() - may the SendSm that is owed be posted now?
+ * sdp_snk_may_refuse() - whether a SendSm is due and may be posted now
  * @snk: the half
  *
  * Context: the caller's lock; pure.
- * Return: true if it is owed, and nothing is being read or not told.
+ * Return: true if it is due, and all reads are completed and reported.
  */
 bool sdp_snk_may_refuse(const struct sdp_snk *snk)
 {
@@ -879,7 +883,7 @@ u32 sdp_snk_ack(const struct sdp_snk *snk, u32 heard)
 }
 
 /**
- * sdp_snk_may_offer() - may a SinkAvail be posted now?
+ * sdp_snk_may_offer() - whether a SinkAvail may be posted now
  * @snk: the half
  * @unread: whether bytes of the stream wait for the reader
  *
@@ -895,7 +899,7 @@ bool sdp_snk_may_offer(const struct sdp_snk *snk, bool unread)
 /**
  * sdp_snk_offered() - a SinkAvail was posted
  * @snk: the half
- * @bytes: how long the buffer is
+ * @bytes: length of the buffer
  *
  * Context: the caller's lock; pure.
  */
@@ -905,11 +909,11 @@ void sdp_snk_offered(struct sdp_snk *snk, u32 bytes)
 }
 
 /**
- * sdp_snk_may_cancel() - is there something that a SinkAvailCancel would end?
+ * sdp_snk_may_cancel() - whether a SinkAvailCancel may be posted now
  * @snk: the half
  *
  * Context: the caller's lock; pure.
- * Return: true if there is, and none was posted yet.
+ * Return: true if a SinkAvail is outstanding and was not cancelled yet.
  */
 bool sdp_snk_may_cancel(const struct sdp_snk *snk)
 {

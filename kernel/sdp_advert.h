@@ -2,17 +2,18 @@
 /*
  * The adverts of the two half-connections (protocol text, sections 4.2 to 4.6).
  *
- * A half has a source, whose stream flows, and a sink.  struct sdp_src is what
- * the source of a half keeps, struct sdp_snk what the sink of the other does;
- * docs/model/half.pml has the same two under the same names, and explores every
+ * A half has a source, whose stream flows, and a sink.  struct sdp_src is the
+ * state of the source of one half, struct sdp_snk that of the sink of the
+ * other.  docs/model/half.pml models a source and a sink, and explores every
  * order in which their messages can cross.
  *
- * The functions come in two kinds.  Those named _may_ ask whether something may
- * be posted now.  The others say that something was posted, or has arrived, and
- * what follows.  Nothing here knows memory: who owns the pages behind an advert
- * keeps them in the same order, the oldest first, and is told how many are done.
+ * Functions named _may_ or _owes_ tell whether something may, or has to, be
+ * posted now.  Most others record that something was posted or received.
  *
- * Bytes are of the stream; MSeq and MSeqAck are compared by serial number.
+ * This layer knows no memory.  The caller keeps the memory behind its adverts
+ * in the same order, the oldest first, and is told how many are completed.
+ *
+ * Bytes are bytes of the stream; MSeq and MSeqAck are compared modulo 2^32.
  *
  * Pure: KUnit and the user-space tests compile this file as it stands.
  */
@@ -22,10 +23,10 @@
 #include <linux/types.h>
 #include "sdp_wire.h"
 
-/* Adverts of one half that are kept track of, of each kind; 2^n. */
+/* Adverts of each kind that one half can keep track of; 2^n. */
 enum { SDP_ADVERT_ADVERTS = 8 };
 
-/* Bytes read of an advert that are told while more of it is being read. */
+/* Bytes read of an advert that are reported while more of it is being read. */
 enum { SDP_ADVERT_TELL = 256 * 1024 };
 
 /* The numbers are those of the ModeChange header. */
@@ -36,14 +37,15 @@ enum sdp_mode_kind {
 };
 
 struct sdp_advert {
-	u32	mseq;		/* of the SrcAvail */
-	u32	left;		/* bytes that nobody has begun to move */
-	u32	moving;		/* by an RDMA operation that is not completed */
-	u32	moved;		/* and the other side is not told yet */
+	u32	mseq;		/* MSeq of the SrcAvail */
+	u32	left;		/* bytes not moved, as far as this side knows */
+	u32	moving;		/* bytes in RDMA Reads that are not completed */
+	u32	moved;		/* bytes read, not reported to the peer yet */
 	u32	rkey;
-	u64	va;		/* of the first byte of left */
+	u64	va;		/* address of the first byte of left */
 };
 
+/* A ring, the oldest advert first. */
 struct sdp_adverts {
 	u8	first;
 	u8	n;
@@ -52,46 +54,46 @@ struct sdp_adverts {
 
 struct sdp_src {
 	u8	mode;		/* enum sdp_mode_kind */
-	u8	max;		/* adverts that the peer lets us have out */
-	u8	max_held;	/* and we let it have */
+	u8	max;		/* MaxAdverts of the peer */
+	u8	max_held;	/* SinkAvails that the peer may have outstanding */
 	bool	fin;		/* DisConn was posted */
-	bool	ended;		/* SrcAvails were, by the sink, since the last */
-	bool	cancel;		/* a SrcAvailCancel is not resolved */
-	bool	owe_wr;		/* RdmaWrCompl for the oldest of held, then */
-	bool	owe_ack;	/* SinkCancelAck, to be posted */
-	u32	ns;		/* NonDiscards, as we count it */
-	u32	since;		/* part of it: since mode_mseq */
-	u32	mode_mseq;	/* of our ModeChange out of pipelined mode, */
-	bool	mode_changed;	/* which the sink has not acknowledged yet */
-	u32	wrote;		/* bytes written that RdmaWrCompl will tell */
-	struct sdp_adverts out;	/* our SrcAvails: mseq and left count */
+	bool	ended;		/* the sink ended SrcAvails, none was posted since */
+	bool	cancel;		/* our SrcAvailCancel is not resolved */
+	bool	owe_wr;		/* RdmaWrCompl due for a cancelled SinkAvail */
+	bool	owe_ack;	/* SinkCancelAck is due, after RdmaWrCompl */
+	u32	ns;		/* NonDiscards, as the source counts it (4.4) */
+	u32	since;		/* part of ns counted after mode_mseq */
+	u32	mode_mseq;	/* MSeq of our ModeChange out of pipelined mode */
+	bool	mode_changed;	/* the sink has not acknowledged mode_mseq */
+	u32	wrote;		/* bytes written, for the next RdmaWrCompl */
+	struct sdp_adverts out;	/* our SrcAvails; uses mseq and left */
 	struct sdp_adverts held; /* the peer's SinkAvails */
 };
 
 struct sdp_snk {
-	u8	mode;
-	u8	max;		/* adverts that we let the peer have out */
-	bool	cancelled;	/* a SrcAvailCancel waits for the read */
-	bool	owe_sm;		/* SendSm, to be posted */
-	bool	sm_posted;	/* one is not acknowledged, */
-	u32	sm_mseq;	/* the last as this */
+	u8	mode;		/* enum sdp_mode_kind */
+	u8	max;		/* our MaxAdverts: most of held, and of out */
+	bool	cancelled;	/* the peer's SrcAvailCancel waits for reads */
+	bool	owe_sm;		/* SendSm is due */
+	bool	sm_posted;	/* the peer has not acknowledged sm_mseq */
+	u32	sm_mseq;	/* MSeq of our last SendSm */
 	bool	cancel;		/* our SinkAvailCancel is not resolved */
-	u32	cancel_mseq;	/* of the peer's, while cancelled */
-	u32	nr;		/* NonDiscards */
+	u32	cancel_mseq;	/* MSeq of the SrcAvailCancel, while cancelled */
+	u32	nr;		/* NonDiscards, as the sink counts it (4.4) */
 	struct sdp_adverts held; /* the peer's SrcAvails */
-	struct sdp_adverts out;	/* our SinkAvails: left counts */
+	struct sdp_adverts out;	/* our SinkAvails; uses left */
 };
 
-/* What became of the adverts by a message: bits, and how many. */
+/* What a message did to our adverts; bits. */
 enum sdp_advert_news {
-	SDP_ADVERT_DONE		= 0x01,	/* the oldest so many are completed */
-	SDP_ADVERT_WITHDRAWN	= 0x02,	/* all others are void: send or fill by copy */
+	SDP_ADVERT_DONE		= 0x01,	/* the oldest are completed: told.done */
+	SDP_ADVERT_WITHDRAWN	= 0x02,	/* all others have ended: their bytes go another way */
 };
 
 struct sdp_advert_told {
 	u8	news;		/* enum sdp_advert_news */
-	u8	done;		/* adverts, the oldest first */
-	u32	bytes;		/* moved by this message */
+	u8	done;		/* adverts completed, the oldest first */
+	u32	bytes;		/* bytes that this message reports as moved */
 };
 
 /* ------------------------------------------------------------------ source */

@@ -2,16 +2,16 @@
 /*
  * The copy path.
  *
- * Sending: the caller, who has the socket lock, is the only producer.  He cuts
- * a message from the page fragment (or takes back the last one that credits
- * have not let go yet), copies outside every spinlock, and queues it.
+ * Sending: the caller has the socket lock and is the only producer.  It cuts a
+ * message from the page fragment, or takes back the last queued one that still
+ * waits for credits, copies outside every spinlock, and queues the message.
  *
- * Receiving: the one who polls is the producer and appends to rx.queue; the
- * reader, who has the socket lock, is the only consumer.  He takes the whole
- * queue over at once into rx.ready, so rx.lock is touched once for many
- * buffers.  A buffer read to the end is posted again in small batches: the
- * credit goes back while the rest is still being copied.  He stops before an
- * urgent byte, unless he says that he stands at it (SDP_BCOPY_PAST).
+ * Receiving: the poller is the producer and appends to rx.queue.  The reader
+ * has the socket lock and is the only consumer.  It takes the whole queue over
+ * into rx.ready at once, so rx.lock is taken once for many buffers.  Buffers
+ * that are read to the end are posted again in small batches: their credits go
+ * back while the rest is still being copied.  The reader stops before an urgent
+ * byte, unless it says that it stands at one (SDP_BCOPY_PAST).
  */
 #include "sdp_bcopy.h"
 #include "sdp_chrcvbuf.h"
@@ -19,10 +19,10 @@
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 
-enum { SDP_BCOPY_REPOST = 4 };	/* buffers in a batch */
+enum { SDP_BCOPY_REPOST = 4 };	/* buffers posted again in one batch */
 
 /**
- * sdp_bcopy_send() - copy the next slice of a send into a message, queue it
+ * sdp_bcopy_send() - copy the next slice of a send into a message and queue it
  * @conn: the connection; the caller has the socket lock
  * @frag: where messages are cut from: sk_page_frag()
  * @iter: the user's bytes, at least one
@@ -70,7 +70,7 @@ ssize_t sdp_bcopy_send(struct sdp_conn *conn, struct page_frag *frag,
 		sdp_chrcvbuf_built(conn);
 		return -EFAULT;
 	}
-	/* Whoever sends no more after this one needs its completion. */
+	/* If no message follows, this one needs its own completion. */
 	msg->more = bytes == slice.bytes && iov_iter_count(iter) &&
 		    space > slice.bytes + SDP_LEN_BSDH;
 	msg->urgent = urgent && bytes == slice.bytes && !iov_iter_count(iter);
@@ -111,7 +111,7 @@ static size_t sdp_bcopy_out(struct sdp_buf *buf, struct iov_iter *iter,
 	return copy_to_iter(sdp_buf_addr(buf) + buf->off + skip, bytes, iter);
 }
 
-/* Bytes of a buffer before the urgent one, which the last may be. */
+/* Bytes of a buffer that a read may take: not the last, if that is urgent. */
 static u32 sdp_bcopy_before_mark(struct sdp_conn *conn,
 				 const struct sdp_buf *buf)
 {
@@ -127,7 +127,7 @@ static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
 	struct sdp_buf *buf;
 	ssize_t done = 0;
 
-	/* What arrived since is only seen when it has been taken over. */
+	/* Take over what arrived since: only rx.ready is walked. */
 	spin_lock_bh(&conn->rx.lock);
 	list_splice_tail_init(&conn->rx.queue, &conn->rx.ready);
 	spin_unlock_bh(&conn->rx.lock);
@@ -156,7 +156,7 @@ static ssize_t sdp_bcopy_peek(struct sdp_conn *conn, struct iov_iter *iter,
 	return done;
 }
 
-/* What comes may still be put behind the last: it is not read. */
+/* Give the last buffer, not read yet, back to rx.queue: it may get more. */
 static void sdp_bcopy_give_back(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->rx.lock);
@@ -168,15 +168,15 @@ static void sdp_bcopy_give_back(struct sdp_conn *conn)
 /**
  * sdp_bcopy_recv() - copy arrived bytes to the user, up to an urgent one
  * @conn: the connection; the caller has the socket lock
- * @iter: where to; not looked at with SDP_BCOPY_DISCARD
- * @len: how many at most
- * @skip: with SDP_BCOPY_PEEK: begin so many bytes behind the first
+ * @iter: where to; not used with SDP_BCOPY_DISCARD
+ * @len: bytes at most
+ * @skip: with SDP_BCOPY_PEEK, bytes of the stream to skip first
  * @flags: enum sdp_bcopy_flag
  *
  * Buffers that are read to the end go back to the transport.
  *
  * Context: process; copies to user memory.
- * Return: bytes, 0 if none has arrived; -EFAULT if none could be copied.
+ * Return: bytes, 0 if there are none to read; -EFAULT if none could be copied.
  */
 ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		       size_t skip, unsigned int flags)

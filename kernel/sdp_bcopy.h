@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * User bytes to messages, and arrived buffers to user bytes, by copy.
+ * Copying: user bytes into messages, and arrived buffers to user memory.
  */
 #ifndef _SDP_BCOPY_H
 #define _SDP_BCOPY_H

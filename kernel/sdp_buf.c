@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that moves.
+ * Allocation of receive buffers, messages and registered user memory.
  *
- * Receive buffers are made when the ring grows and go round after that: posted,
- * arrived, read, posted again.  A buffer is mapped for the device as long as it
- * is in that circle.
+ * Receive buffers are made when the ring grows, and are reused after that:
+ * posted, arrived, read, posted again.  A buffer stays mapped for the device in
+ * all of these steps.  Buffers for RDMA Reads are made for one read, and freed
+ * when the reader has emptied them.
  *
  * Messages are cut from a page fragment of up to 32 KiB, one behind the other,
- * so that small ones share pages and a large one gets most of a fragment.  It is
- * the task's, as with TCP (sk_page_frag()): an idle connection keeps none.  The
- * last one cut may grow while nothing follows it: what a caller writes in
- * small pieces while credits are short becomes one message.
+ * so that small ones share pages and a large one gets most of a fragment.  The
+ * fragment is the task's, as with TCP (sk_page_frag()): an idle connection
+ * keeps none.  The message cut last may grow while nothing follows it, so what
+ * a caller writes in small pieces while credits are short becomes one message.
+ *
+ * Buffers are charged to the owner's memory cgroup.  Buffers made before the
+ * connection has an owner are charged to nobody; sdp_buf_charge() replaces them
+ * later.  Without memory the functions here return NULL: the caller retries,
+ * waits, or does without.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -23,16 +29,17 @@ static struct kmem_cache *sdp_buf_cache;
 static struct kmem_cache *sdp_msg_cache;
 static struct kmem_cache *sdp_umr_cache;
 
-/* Headers start here: a cache line is not shared with the message before. */
+/* Alignment of messages: a header does not share the last one's cache line. */
 enum { SDP_MSG_ALIGN = 64 };
 
 /**
- * sdp_buf_gfp() - how memory is had that is charged to a socket's memory cgroup
- * @gfp: how the caller would have it, if it were his own
+ * sdp_buf_gfp() - flags to allocate memory charged to a socket's memory cgroup
+ * @gfp: flags for memory of the caller's own
  *
- * A worker is everybody's.  It neither reclaims what is that cgroup's, nor waits
- * as long as memory.high has one wait who is above it, which is up to 2 s: as with
- * TCP, whose softirqs cannot.  A process does both, for itself.
+ * Workers are shared by all connections.  So a worker neither reclaims memory
+ * of that cgroup nor sleeps where memory.high throttles its users, for up to
+ * 2 s.  TCP does neither, too, since its softirqs cannot.  A process does both,
+ * for itself.
  *
  * Context: any.
  * Return: @gfp, in a worker without direct reclaim.
@@ -42,7 +49,7 @@ gfp_t sdp_buf_gfp(gfp_t gfp)
 	return current->flags & PF_KTHREAD ? gfp & ~__GFP_DIRECT_RECLAIM : gfp;
 }
 
-/* A worker allocates for the process whose socket it is. */
+/* Allocate a page, charged to the owner even if a worker allocates it. */
 static struct page *sdp_buf_page(struct sdp_conn *conn, unsigned int order,
 				 gfp_t gfp)
 {
@@ -60,7 +67,9 @@ static struct page *sdp_buf_page(struct sdp_conn *conn, unsigned int order,
 	return page;
 }
 
-/* On rx.all, or off: what the ring has, and what RDMA Reads were given. */
+/* Account a buffer that enters rx.all (@sign 1) or leaves it (@sign -1), to the
+ * ring or to RDMA Reads.
+ */
 static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 			    int sign)
 {
@@ -76,7 +85,7 @@ static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 	sdp_ring_account(&conn->ring, buf->size, sign);
 }
 
-/* @unread: it is for bytes that have come, and no device need know it. */
+/* @unread: for bytes that have already arrived, so it need not be mapped. */
 static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool fetch,
 				    bool unread, gfp_t gfp)
 {
@@ -89,13 +98,13 @@ static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool fetch,
 	INIT_LIST_HEAD(&buf->node);
 	buf->size = size;
 	buf->fetched = fetch;
-	/* Who is owned has a payer: with sdp_conn_own(). */
+	/* If owned is set so is payer: pairs with sdp_conn_own(). */
 	buf->owed = !smp_load_acquire(&conn->owned);
 	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
 	if (!buf->page)
 		goto fail_buf;
 	sdp_mem_add(page_size(buf->page));
-	/* Listed first: teardown unmaps what is listed. */
+	/* List it before it is mapped: teardown unmaps what is listed. */
 	spin_lock_bh(&conn->rx.lock);
 	list_add_tail(&buf->all, &conn->rx.all);
 	sdp_buf_account(conn, buf, 1);
@@ -118,7 +127,7 @@ fail:
  * sdp_buf_alloc() - make a receive buffer and map it
  * @conn: the connection
  * @size: bytes, whole pages
- * @fetch: for an RDMA Read, and not one of the ring
+ * @fetch: for an RDMA Read, not for the ring
  * @gfp: how to allocate
  *
  * Context: as @gfp says.
@@ -150,6 +159,7 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf)
 	kmem_cache_free(sdp_buf_cache, buf);
 }
 
+/* The first buffer on rx.queue that nobody was charged for, or NULL. */
 static struct sdp_buf *sdp_buf_owed(struct sdp_conn *conn)
 {
 	struct sdp_buf *buf;
@@ -161,7 +171,7 @@ static struct sdp_buf *sdp_buf_owed(struct sdp_conn *conn)
 	return NULL;
 }
 
-/* In its place of the queue, and as full. */
+/* Copy the unread bytes of @old to @buf, which takes its place in the queue. */
 static void sdp_buf_succeed(struct sdp_conn *conn, struct sdp_buf *old,
 			    struct sdp_buf *buf)
 {
@@ -180,16 +190,16 @@ static void sdp_buf_succeed(struct sdp_conn *conn, struct sdp_buf *old,
 }
 
 /**
- * sdp_buf_charge() - charge the owner for what waits for him
+ * sdp_buf_charge() - charge the owner for one buffer that waits to be read
  * @conn: the connection, which is owned
  * @gfp: how to allocate
  *
- * Pages that nobody was charged for cannot be charged later.  So bytes that arrived
- * before there was an owner go over to a buffer of his: those of the first such on
- * rx.queue.
+ * Pages that nobody was charged for cannot be charged later.  So bytes that
+ * arrived before there was an owner are copied to a buffer that is charged.
+ * This does it for the first such buffer on rx.queue.
  *
  * Context: as @gfp says.
- * Return: true if there may be another; false also without memory.
+ * Return: true if there may be another; false if not, or without memory.
  */
 bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 {
@@ -206,11 +216,13 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 	spin_unlock_bh(&conn->rx.lock);
 	if (!size)
 		return false;
-	/* Of a connection that is over it is read, and never posted again. */
+	/* If the connection is over the buffer is only read, and need not be
+	 * mapped.
+	 */
 	buf = sdp_buf_make(conn, size, fetched, true, gfp);
 	if (!buf)
 		return false;
-	/* The reader may have taken it over meanwhile. */
+	/* The reader may have taken the old one in the meantime. */
 	spin_lock_bh(&conn->rx.lock);
 	old = sdp_buf_owed(conn);
 	if (old && old->size == size && old->fetched == fetched)
@@ -223,7 +235,7 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 }
 
 /**
- * sdp_msg_spare() - memory of pages that are kept for the next messages
+ * sdp_msg_spare() - memory in pages that are kept for the next messages
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
@@ -236,7 +248,7 @@ u32 sdp_msg_spare(const struct sdp_conn *conn)
 	return n ? n * page_size(conn->spare.pages[0]) : 0;
 }
 
-/* Pages kept for the next messages; with conn->lock held, or by the last user. */
+/* Under conn->lock, or without it when the last reference is gone. */
 static struct page *sdp_msg_take_spare(struct sdp_conn *conn)
 {
 	struct page *page = conn->spare.pages[--conn->spare.n];
@@ -254,7 +266,7 @@ static void sdp_msg_keep_spare(struct sdp_conn *conn, struct page *page)
 }
 
 /**
- * sdp_msg_fit() - let spare pages go that SO_SNDBUF has no room for
+ * sdp_msg_fit() - free spare pages that SO_SNDBUF has no room for
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
@@ -267,7 +279,10 @@ void sdp_msg_fit(struct sdp_conn *conn)
 		put_page(sdp_msg_take_spare(conn));
 }
 
-/* A spare page in place of one that has no room for @bytes, if there is one. */
+/* Replace the page of the fragment by a spare one, if there is one and the page
+ * has no room for @bytes.  A page that only the fragment refers to stays:
+ * skb_page_frag_refill() uses it again.
+ */
 static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
 			      u32 bytes)
 {
@@ -311,13 +326,14 @@ static void sdp_msg_init(struct sdp_msg *msg, u8 op, u8 slots)
 }
 
 /**
- * sdp_msg_alloc() - make an empty Data message at the end of the fragment
+ * sdp_msg_alloc() - make an empty message at the end of the fragment
  * @conn: the connection
- * @frag: where messages are cut from, the caller's
+ * @frag: the caller's page fragment, from which messages are cut
  * @mid: SDP_MID_DATA or SDP_MID_SRC_AVAIL
- * @want: payload bytes wished for; from 1 in Data
+ * @want: payload bytes wanted; at least 1 for Data
  * @gfp: how to allocate
- * @room: how many payload bytes fit, at least 1 if @want is, at most @want
+ * @room: set to the payload bytes that fit: at most @want, at least 1 if @want
+ *	is not 0
  *
  * Context: as @gfp says.
  * Return: a message, or NULL without memory.
@@ -344,14 +360,14 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 	msg->addr = page_address(frag->page) + frag->offset;
 	msg->mid = mid;
 	frag->offset += hdr;
-	/* A small fragment, when memory is short, holds less than wished. */
+	/* When memory is short, the fragment may be small and hold less. */
 	*room = min(want, frag->size - frag->offset);
 	return msg;
 }
 
 /**
- * sdp_msg_alloc_read() - make a request to read into a buffer
- * @buf: where to; goes with the request from now on
+ * sdp_msg_alloc_read() - make a request for an RDMA Read to a bounce buffer
+ * @buf: the buffer; the request owns it from now on
  * @gfp: how to allocate
  *
  * Context: as @gfp says.
@@ -370,12 +386,13 @@ struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
 }
 
 /**
- * sdp_umr_alloc() - make one that has no memory yet
- * @op: SDP_OP_READ, WRITE or TAKE_BACK: what its own request is for
- * @slots: of the send queue that the request takes
+ * sdp_umr_alloc() - make a struct sdp_umr that has no user memory yet
+ * @op: what its own request does: SDP_OP_READ, SDP_OP_WRITE or
+ *	SDP_OP_TAKE_BACK
+ * @slots: send queue slots that the request takes
  *
  * Context: process; sleeps.
- * Return: it, QUEUED; NULL without memory.
+ * Return: it, in state SDP_UMR_QUEUED; NULL without memory.
  */
 struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
 {
@@ -401,7 +418,7 @@ struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
 
 /**
  * sdp_umr_free() - undo sdp_umr_alloc()
- * @umr: on no list; no device knows its memory any more
+ * @umr: on no list, its memory deregistered and unpinned
  *
  * Context: any.
  */
@@ -411,13 +428,14 @@ void sdp_umr_free(struct sdp_umr *umr)
 }
 
 /**
- * sdp_msg_room() - payload bytes that may still be put behind a message
+ * sdp_msg_room() - payload bytes that can still be added to a message
  * @conn: the connection
- * @frag: where messages are cut from, the caller's
+ * @frag: the caller's page fragment, from which messages are cut
  * @msg: a message
  *
  * Context: any.
- * Return: bytes; 0 if it was not the last one cut, or its end is urgent.
+ * Return: bytes; 0 if it was not cut last from @frag, ends with an urgent byte,
+ * or advertises memory.
  */
 u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 		 const struct sdp_msg *msg)
@@ -431,10 +449,10 @@ u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 }
 
 /**
- * sdp_msg_grow() - payload was put behind it
- * @frag: where it was cut from
+ * sdp_msg_grow() - account payload that was added to a message
+ * @frag: the page fragment that it was cut from
  * @msg: the message
- * @bytes: how much, at most sdp_msg_room()
+ * @bytes: payload added, at most sdp_msg_room()
  *
  * Context: any.
  */
@@ -444,7 +462,9 @@ void sdp_msg_grow(struct page_frag *frag, struct sdp_msg *msg, u32 bytes)
 	msg->payload += bytes;
 }
 
-/* Nobody was told of it, or no device knows it any more. */
+/* The message was not posted, or no device can access the memory any more: it
+ * is IDLE.  Memory that a posted message has advertised is left alone.
+ */
 static void sdp_msg_free_umr(struct sdp_msg *msg)
 {
 	struct sdp_umr *umr = msg->umr;
@@ -459,12 +479,13 @@ static void sdp_msg_free_umr(struct sdp_msg *msg)
 }
 
 /**
- * sdp_msg_free() - give a message or request back
- * @conn: the connection; conn->lock held unless it is Data
+ * sdp_msg_free() - free a message or request
+ * @conn: the connection; conn->lock held, unless @msg has memory of its own and
+ *	was never queued
  * @msg: on no list
  *
- * What it lends, if anything, was not told to anybody, or no device knows it any
- * more.
+ * If it has registered memory, that was not advertised, or no device can access
+ * it any more.  A control message goes back to tx.ctl_free.
  *
  * Context: process or softirq.
  */
@@ -488,12 +509,12 @@ void sdp_msg_free(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_msg_sent() - give a message back that the device has done with
+ * sdp_msg_sent() - free a message or request that is complete
  * @conn: the connection, conn->lock held
  * @msg: on no list
  *
- * Keeps its page for the next message if nothing else lies in it: a new one
- * would be cleared first, on most kernels.
+ * Keeps its page for the next message if nothing else lies in it: most kernels
+ * would clear a new page first.
  *
  * Context: process or softirq.
  */
@@ -502,7 +523,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 	struct page *page = msg->page;
 
 	lockdep_assert_held(&conn->lock);
-	/* The only reference is ours: neither the fragment's nor a message's. */
+	/* Ours is the only reference: no fragment or other message uses it. */
 	if (page && conn->spare.n < SDP_TX_SPARE && PageCompound(page) &&
 	    !page_is_pfmemalloc(page) && page_ref_count(page) == 1 &&
 	    !sdp_mem_is_short())
@@ -511,7 +532,7 @@ void sdp_msg_sent(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_msg_idle() - nothing is under way: let the spare pages go
+ * sdp_msg_idle() - free the spare pages, when nothing is outstanding
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
@@ -525,7 +546,7 @@ void sdp_msg_idle(struct sdp_conn *conn)
 
 /**
  * sdp_buf_purge() - free every buffer and message of a connection
- * @conn: its last reference is gone
+ * @conn: the connection, whose last reference is gone
  *
  * Context: process or softirq.
  */

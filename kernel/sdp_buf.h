@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kinds of memory that move: receive buffers, messages to be sent, and the
- * user's own, registered with the device.
+ * The memory that the device reads and writes: receive buffers, messages to be
+ * sent, and registered user memory.
  *
  * A receive buffer is whole pages with references, never slab memory, so that
  * its pages can enter a pipe.  A message to be sent lies in a page fragment,
- * header and payload side by side; control messages, which have no payload,
- * have fixed places in the connection and so need no allocation.
+ * header and payload side by side.  Control messages, which have no payload,
+ * have fixed places in the connection and need no allocation.
  *
- * What is posted to the device is a struct sdp_msg, whether it is a message or
- * another request.
+ * Every request posted to the device is a struct sdp_msg, whether it is a
+ * message or not.
  */
 #ifndef _SDP_BUF_H
 #define _SDP_BUF_H
@@ -23,7 +23,7 @@
 
 struct sdp_conn;
 
-/* Pages kept for messages to come while others are under way. */
+/* Pages kept for coming messages while others are in flight. */
 enum { SDP_TX_SPARE = 4 };
 
 /* Bytes of the longest message: what one fragment holds. */
@@ -31,87 +31,88 @@ enum { SDP_MSG_MAX = 32768 };
 
 struct sdp_buf {
 	struct list_head node;	/* rx.idle, rx.queue or rx.ready; none when posted */
-	struct list_head all;	/* rx.all, rx.lock */
+	struct list_head all;	/* on rx.all, under rx.lock */
 	struct page *page;	/* compound */
-	u64 dma;
-	bool mapped;
+	u64 dma;		/* mapped address of the page */
+	bool mapped;		/* for the device */
 	bool posted;		/* the transport has it */
-	bool fetched;		/* by RDMA Read; not one of the ring, */
-	bool filled;		/* and complete */
+	bool fetched;		/* for an RDMA Read; not part of the ring */
+	bool filled;		/* its RDMA Read is complete */
 	bool owed;		/* nobody was charged for it */
-	bool ended;		/* what came has had our device forget a key: */
-	u32 key;		/* this one */
-	u32 size;		/* bytes, header too */
-	u32 off;		/* of the payload not yet read */
-	u32 left;		/* its bytes */
-	u32 mark;		/* the last is urgent: sdp_urg_arrived(); 0: no */
-	ktime_t stamp;		/* when it came, by the clock on the wall; 0: unknown */
+	bool ended;		/* came by Send-with-Invalidate: key is invalid now */
+	u32 key;		/* key that the message invalidated */
+	u32 size;		/* bytes, header included */
+	u32 off;		/* offset of the payload not yet read, bytes */
+	u32 left;		/* payload not yet read, bytes */
+	u32 mark;		/* its last byte is urgent: sdp_urg_arrived(); 0: not so */
+	ktime_t stamp;		/* arrival, wall clock; 0: unknown */
 };
 
 struct sdp_umr;
 
 /* Requests to the device. */
 enum sdp_op {
-	SDP_OP_SEND,		/* a message, and what it offers if it does */
+	SDP_OP_SEND,		/* a message; makes the key of @umr valid first, if any */
 	SDP_OP_NOTHING,		/* asks the peer's device whether it is there */
 	SDP_OP_READ,		/* RDMA Read into @buf or @umr */
-	SDP_OP_WRITE,		/* RDMA Write of @umr, which is invalidated then */
-	SDP_OP_TAKE_BACK,	/* invalidates @umr's key */
+	SDP_OP_WRITE,		/* RDMA Write of @umr, whose key is invalidated after it */
+	SDP_OP_TAKE_BACK,	/* invalidates the key of @umr */
 };
 
-enum { SDP_OP_SLOTS = 3 };	/* of the send queue that one takes, at most */
+enum { SDP_OP_SLOTS = 3 };	/* send queue slots that one request takes, at most */
 
 struct sdp_msg {
-	struct list_head node;	/* tx.queue, reads, back, posted or ctl_free */
-	struct page *page;	/* reference; NULL: a control message */
-	void *addr;		/* where the BSDH goes */
-	u64 dma;
-	u32 bytes;		/* of the whole message, when posted */
-	u32 payload;		/* bytes behind the BSDH */
+	/* On tx.queue, tx.back, tx.posted, tx.ctl_free or zsink.reads. */
+	struct list_head node;
+	struct page *page;	/* reference; NULL: no memory of its own */
+	void *addr;		/* address of the BSDH */
+	u64 dma;		/* mapped address of the message */
+	u32 bytes;		/* length of the whole request, when posted */
+	u32 payload;		/* payload bytes; without the headers */
 	u32 charged;		/* bytes of tx.outstanding */
-	u32 mseq;
+	u32 mseq;		/* MSeq; RDMA Read of @umr: MSeq of the SrcAvail read */
 	u8 op;			/* enum sdp_op */
-	u8 slots;		/* of the send queue that it takes */
-	u8 mid;			/* of a message */
+	u8 slots;		/* send queue slots that it takes */
+	u8 mid;			/* MID of a message */
 	bool more;		/* the same call will send more right away */
-	bool full;		/* nothing can be put behind it any more */
-	bool urgent;		/* so is its last byte */
-	bool ends;		/* the peer's device forgets @rkey when it comes */
-	bool signalled;
+	bool full;		/* no payload can be added */
+	bool urgent;		/* its last byte is urgent */
+	bool ends;		/* Send-with-Invalidate of @rkey */
+	bool signalled;		/* its completion is reported */
 	bool mapped;		/* for the device; only when posted */
-	struct sdp_buf *buf;	/* to read into, with its size; or */
-	struct sdp_umr *umr;	/* to read into, write, advertise or invalidate */
-	u32 rkey;		/* to read from, write to or end, when posted */
-	u64 va;
-	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* of control messages */
+	struct sdp_buf *buf;	/* RDMA Read into a bounce buffer; else NULL */
+	struct sdp_umr *umr;	/* to read into, write, advertise or invalidate; or NULL */
+	u32 rkey;		/* key of the peer's memory, when posted */
+	u64 va;			/* address of the peer's memory, when posted */
+	u8 hdr[SDP_LEN_HDR_MAX] __aligned(8);	/* header of a control message */
 };
 
-/* Where registered user memory stands. */
+/* Who may access registered user memory. */
 enum sdp_umr_state {
-	SDP_UMR_QUEUED,	/* not told to anybody yet */
-	SDP_UMR_ADVERTISED,		/* the peer has its key; or it is read into, written */
-	SDP_UMR_INVALIDATING,		/* not the peer's any more, its key may be valid */
-	SDP_UMR_IDLE,		/* no device knows it: to be unpinned, or is */
+	SDP_UMR_QUEUED,	/* not advertised or posted yet */
+	SDP_UMR_ADVERTISED,		/* the peer has its key, or RDMA of ours accesses it */
+	SDP_UMR_INVALIDATING,		/* the peer is done with it, its key may still be valid */
+	SDP_UMR_IDLE,		/* no device can access it: it may be unpinned */
 };
 
 /*
- * A piece of memory that the device may touch.  It belongs to the call that lends
- * it, which does not return before it is IDLE; or, if it is async, to the
- * connection (sdp_zsrc_async.c).
+ * A piece of user memory that the device may access.  It belongs to the call
+ * that advertises it, which does not return before it is IDLE.  If it is async
+ * it belongs to the connection instead (sdp_zsrc_async.c).
  */
 struct sdp_umr {
 	struct list_head node;	/* on a list of zsrc or zsink */
-	u8 state;		/* enum sdp_umr_state; conn->lock */
-	bool async;		/* it stays advertised after the call */
-	bool rest;		/* refused, and to be copied; conn->lock */
-	bool copied;		/* and so it was */
-	u8 why;			/* the counter of the reason; 0: none yet; conn->lock */
-	bool ended;		/* the peer has had its key forgotten; conn->lock */
-	struct sk_buff *note;	/* tells its owner; NULL: nobody wants to know */
-	struct sk_buff_head notes; /* and who sent behind it, and copied */
-	u32 moved;		/* bytes that are where they are to go */
-	struct sdp_msg *msg;	/* of the stream, that it goes with; while queued */
-	struct sdp_msg op;	/* what moves it, or takes it back */
+	u8 state;		/* enum sdp_umr_state; under conn->lock */
+	bool async;		/* stays advertised after the call */
+	bool rest;		/* refused, and still to be copied; under conn->lock */
+	bool copied;		/* some of it went by copy */
+	u8 why;			/* counter of why it is copied; 0: none yet; conn->lock */
+	bool ended;		/* the peer invalidated its key; under conn->lock */
+	struct sk_buff *note;	/* tells its owner when it is free; or NULL */
+	struct sk_buff_head notes; /* notes of calls that are told after this */
+	u32 moved;		/* bytes that have been transferred */
+	struct sdp_msg *msg;	/* message or request on tx.queue, while queued */
+	struct sdp_msg op;	/* request that transfers or invalidates it */
 	struct sdp_umem umem;
 };
 
@@ -122,11 +123,11 @@ void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf);
 bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp);
 
 /**
- * sdp_buf_addr() - where its bytes are
+ * sdp_buf_addr() - address of a receive buffer
  * @buf: the buffer
  *
  * Context: any.
- * Return: address of the first byte, that is of the BSDH.
+ * Return: address of the first byte, where the BSDH of a message is.
  */
 static inline void *sdp_buf_addr(const struct sdp_buf *buf)
 {
@@ -138,11 +139,11 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp);
 
 /**
- * sdp_msg_payload_at() - where its payload begins
+ * sdp_msg_payload_at() - address of the payload of a message
  * @msg: a message with memory of its own
  *
  * Context: any.
- * Return: behind the headers.
+ * Return: address of the byte after the headers.
  */
 static inline void *sdp_msg_payload_at(const struct sdp_msg *msg)
 {

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Polling before sleeping.
+ * Busy polling before a caller sleeps.
  *
- * Who waits for a message that is a few microseconds away loses more by going
- * to sleep than the wait would have cost.  So a caller first polls, as KVM
- * polls for a processor that halts, and by the same rules: only while his own
- * processor has nothing else to run, and only as long as that has paid.  How
- * long is learned, not by polling in vain but by sleeping: a sleep that ended
- * within net.sdp.poll_usec would have been worth polling for, and the time
- * grows; one that lasted longer would not, and it shrinks to nothing.  A
- * connection that is spoken to now and then never polls.
+ * A caller that waits for a message which is a few microseconds away loses more
+ * by going to sleep than by waiting.  So it polls first, as KVM polls for a
+ * processor that halts, and by the same rules: only while its own processor has
+ * nothing else to run, and only as long as that has paid.
  *
- * With one processor it is never worth while: whoever is to answer, and the
- * device if it is made of software, needs the one we are on.
+ * How long to poll is learnt from sleeping, not from polling in vain.  A sleep
+ * that ended within net.sdp.poll_usec would have been worth polling for, and
+ * the time grows.  A longer one would not, and the time shrinks to nothing.  So
+ * a connection that carries a message now and then never polls.
  *
- * SO_BUSY_POLL is a wish, not a guess: then each wait polls for that time.
+ * With one processor polling is never worth while: the program that is to
+ * answer needs it, and so does the device if it is made of software.
+ *
+ * SO_BUSY_POLL is the user's wish, not a guess: then each wait polls for that
+ * time.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -23,7 +25,7 @@
 #include "sdp_busy_poll.h"
 #include "sdp_rx.h"
 
-/* The first time that is polled, when sleeps have become short; nanoseconds. */
+/* Nanoseconds that are polled first, when sleeps have become short. */
 enum { SDP_BUSY_POLL_START = 10 * NSEC_PER_USEC };
 
 static bool sdp_busy_poll(struct sdp_conn *conn, const wait_queue_entry_t *wait,
@@ -40,7 +42,7 @@ static bool sdp_busy_poll(struct sdp_conn *conn, const wait_queue_entry_t *wait,
 	return false;
 }
 
-/* A wait took @slept of at most @max that are worth polling, in nanoseconds. */
+/* Learn from a wait of @slept ns, where up to @max ns are worth polling for. */
 static void sdp_busy_poll_learn(struct sdp_conn *conn, u64 slept, u32 max)
 {
 	u32 now = READ_ONCE(conn->spin_ns);
@@ -53,15 +55,16 @@ static void sdp_busy_poll_learn(struct sdp_conn *conn, u64 slept, u32 max)
 }
 
 /**
- * sdp_busy_poll_sleep() - wait until something happened on a connection
+ * sdp_busy_poll_sleep() - wait until something happens on a connection
  * @conn: the connection, entered
- * @wait: the caller's entry on conn->wq, with woken_wake_function(); he has
- *	looked at what he waits for since he is on it
- * @timeo: jiffies at most, not 0; what goes by in polling is not taken off
+ * @wait: the caller's entry on conn->wq, with woken_wake_function(); the caller
+ *	has checked its condition since it queued the entry
+ * @timeo: jiffies to wait at most, not 0; the time spent polling is not
+ *	deducted
  * @asked: microseconds to poll that the user asked for (SO_BUSY_POLL), or 0
  *
  * Context: process, no lock held.
- * Return: jiffies that are left; 0: the time is over.  A signal ends it too.
+ * Return: jiffies that are left; 0 if the time is over.  A signal ends it too.
  */
 long sdp_busy_poll_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long timeo,
 			 unsigned int asked)
@@ -79,7 +82,7 @@ long sdp_busy_poll_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long t
 	if (window) {
 		hit = sdp_busy_poll(conn, wait, began + window);
 		sdp_count(conn->sn, hit ? SDP_CNT_POLL_HIT : SDP_CNT_POLL_MISS, 1);
-		/* Who was woken meanwhile takes note of it without sleeping. */
+		/* If the caller was woken, wait_woken() must consume that. */
 		if (hit && !(READ_ONCE(wait->flags) & WQ_FLAG_WOKEN))
 			return timeo;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Polling before sleeping; see sdp_busy_poll.c. */
+/* Busy polling before a caller sleeps; see sdp_busy_poll.c. */
 #ifndef _SDP_BUSY_POLL_H
 #define _SDP_BUSY_POLL_H
 

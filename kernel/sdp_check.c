@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The check of an established connection: what its timers have due is done here.
+ * The check of an established connection: does what its timers say is due.
  *
- * One delayed work serves all of them (SDP_CONN_CHECK): sdp_timers.c says when it
- * is to come, and what is due then.  Beside keepalive and the user timeout that is:
+ * One delayed work serves all timers (SDP_CONN_CHECK).  sdp_timers.c is the
+ * policy: it says when the next check is to come, and what is due then.  Apart
+ * from keepalive and the user timeout, a check looks after:
  *
- *	async		memory that stays advertised after a call, and that the peer
- *			does not read, is taken back
- *	shrinking	nothing was sent: the peer may have its memory back
+ *	async		memory that stays advertised after a call, and that the
+ *			peer does not read: the SrcAvail is cancelled
+ *	shrinking	nothing was sent for a while: the peer is asked to make
+ *			its receive buffers smaller
+ *
+ * A peer that does not answer in time ends the connection with ETIMEDOUT.  This
+ * file only leaves that in tx.done; sdp_tx.c does it without conn->lock.
  */
 #include "sdp_check.h"
 #include "sdp_chrcvbuf.h"
 
-/* A look in so many jiffies; sdp_timers.c may say that there is none to come. */
+/* Have the next check in @delay jiffies; SDP_TIMERS_NEVER: change nothing. */
 static void sdp_check_in(struct sdp_conn *conn, unsigned long delay)
 {
 	lockdep_assert_held(&conn->lock);
@@ -36,11 +41,12 @@ static struct sdp_timers_now sdp_check_now(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_check_patience() - how long the peer has to begin with what is advertised
+ * sdp_check_patience() - time that memory may stay advertised without progress
  * @conn: the connection
  *
  * Context: any.
- * Return: jiffies, from 1: net.sdp.zcopy_wait, but less than TCP_USER_TIMEOUT.
+ * Return: jiffies, at least 1: net.sdp.zcopy_wait, or half of TCP_USER_TIMEOUT
+ * if that is less.
  */
 unsigned long sdp_check_patience(const struct sdp_conn *conn)
 {
@@ -49,11 +55,11 @@ unsigned long sdp_check_patience(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_check_begin() - something is about to be queued or advertised
+ * sdp_check_begin() - note that something is about to be queued or advertised
  * @conn: the connection, conn->lock held
  *
- * If nothing was under way the time for progress begins now: what was sent before
- * has arrived.
+ * If nothing is outstanding, everything sent before has arrived: the time for
+ * progress (TCP_USER_TIMEOUT) begins now.
  *
  * Context: process or softirq.
  */
@@ -64,7 +70,7 @@ void sdp_check_begin(struct sdp_conn *conn)
 }
 
 /**
- * sdp_check_async() - memory stays advertised after a call
+ * sdp_check_async() - note that memory stays advertised after a call
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
@@ -78,7 +84,7 @@ void sdp_check_async(struct sdp_conn *conn)
 }
 
 /**
- * sdp_check_starved() - a message waits for credits
+ * sdp_check_starved() - note that a message waits for credits
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
@@ -96,12 +102,12 @@ void sdp_check_starved(struct sdp_conn *conn)
 }
 
 /**
- * sdp_check() - is it time to give up, or to ask?
- * @conn: the connection, conn->lock held; what has arrived has been reaped
+ * sdp_check() - check whether it is time to give up, or to send a keepalive
+ * @conn: the connection, conn->lock held; send completions have been reaped
  * @async: jiffies until memory that stays advertised is to be looked at, or
  *	SDP_TIMERS_NEVER; 0: the peer does not answer
  *
- * What is to be done is in tx.done and tx.ctl then.
+ * Leaves what is to be done in tx.done and tx.ctl.
  *
  * Context: process or softirq.
  */
@@ -127,7 +133,7 @@ void sdp_check(struct sdp_conn *conn, unsigned long async)
 }
 
 /**
- * sdp_check_answered() - the peer's device has answered a keepalive
+ * sdp_check_answered() - note that the peer's device has answered a keepalive
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
@@ -141,10 +147,11 @@ void sdp_check_answered(struct sdp_conn *conn)
 }
 
 /**
- * sdp_check_cm_lost() - nothing but silence will tell that the peer is gone
+ * sdp_check_cm_lost() - note that the CM lost the connection
  * @conn: the connection
  *
- * It is asked for by keepalives, after a second of silence each.
+ * The CM will not report the peer's end any more, so keepalives have to find
+ * out: one goes after each second of silence (SDP_TIMERS_LOST).
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
@@ -152,20 +159,20 @@ void sdp_check_cm_lost(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
 	sdp_timers_lose_cm(&conn->timers);
-	/* Silence was nobody's concern before. */
+	/* Nobody watched the silence before: it begins now. */
 	WRITE_ONCE(conn->rx.heard, jiffies);
 	sdp_check_in(conn, 0);
 	spin_unlock_bh(&conn->lock);
 }
 
 /**
- * sdp_check_set() - when to ask whether the peer is there, and to give up
+ * sdp_check_set() - set the times of keepalive and user timeout
  * @conn: the connection
  * @keep_idle: jiffies without a message until a keepalive is sent; 0: never
- * @user_timeout: jiffies that what was sent may remain under way or queued
- *	without any progress, and a keepalive without an answer; 0: for ever
+ * @user_timeout: jiffies that what was sent may remain queued or in flight
+ *	without progress, and a keepalive without an answer; 0: for ever
  *
- * A keepalive that is not answered, or a user timeout, ends the connection by
+ * A keepalive that is not answered, or a user timeout, ends the connection with
  * ETIMEDOUT.
  *
  * Context: process or softirq, no spinlock of the connection held.
@@ -175,7 +182,7 @@ void sdp_check_set(struct sdp_conn *conn, u32 keep_idle, u32 user_timeout)
 	if (sdp_timers_are(&conn->timers, keep_idle, user_timeout))
 		return;
 	spin_lock_bh(&conn->lock);
-	/* Who asks for it now did not ask before, so it begins now. */
+	/* Nobody watched the silence before: it begins now. */
 	if (sdp_timers_set(&conn->timers, keep_idle, user_timeout))
 		WRITE_ONCE(conn->rx.heard, jiffies);
 	if (keep_idle || user_timeout)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the timers of a connection have due is done; see sdp_check.c. */
+/* The check of an established connection; see sdp_check.c. */
 #ifndef _SDP_CHECK_H
 #define _SDP_CHECK_H
 
 #include "sdp_conn.h"
 
-/* How long a peer may take to answer a cancel: it has its reads to finish, and
- * may be slow.
+/* Jiffies that a peer may take to answer a cancel: it has to finish its RDMA
+ * Reads, and may be slow.
  */
 enum { SDP_CHECK_CANCEL = 20 * HZ };
 

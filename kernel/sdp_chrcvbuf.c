@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Asking the peer for other receive buffers (ChRcvBuf, protocol text, 5.1), and what
- * follows from its answer: how long our messages may be.  When it is time to ask is
- * said by sdp_peer_ring.c.
+ * Asking the peer for other receive buffers (ChRcvBuf, protocol text, 5.1), and
+ * what follows from its answer: how long our messages may be (conn->snd_max).
+ *
+ * sdp_peer_ring.c is the policy, and says when it is time to ask.  We ask for
+ * larger buffers when full messages wait for credits or were cut to the peer's
+ * size, and for smaller ones when we have sent nothing for
+ * net.sdp.shrink_after.
+ *
+ * If the peer grants larger ones, messages may be longer from its answer on.
+ * If it is asked for smaller ones, we keep to the smaller size from the
+ * question on.  A peer may refuse either: then it answers the size that it has.
  */
 #include "sdp_chrcvbuf.h"
 
 /**
- * sdp_chrcvbuf_ask_more() - a message waits for credits: are larger ones better?
+ * sdp_chrcvbuf_ask_more() - ask for larger buffers if a full message waits
  * @conn: the connection, conn->lock held
- * @msg: the message
+ * @msg: the message, which waits for credits or was cut to the peer's size
  *
- * Once in a while, if it is as long as the peer's buffers and these are small.
+ * Asks once in SDP_PEER_RING_AGAIN, if the message is as long as the peer's
+ * buffers allow and these are smaller than net.sdp.rcvbuf_size.
  *
  * Context: process or softirq.
  * Return: true if a ChRcvBuf is to be posted now.
@@ -29,11 +38,12 @@ bool sdp_chrcvbuf_ask_more(struct sdp_conn *conn, const struct sdp_msg *msg)
 }
 
 /**
- * sdp_chrcvbuf_posted() - a message goes: would a longer one have been better?
+ * sdp_chrcvbuf_posted() - count a full message with more behind it
  * @conn: the connection, conn->lock held
- * @msg: the message
+ * @msg: the message, which was posted
  *
- * A ping-pong never waits for credits, and yet is slower by many short messages.
+ * After SDP_PEER_RING_CUTS of them larger buffers are asked for: a ping-pong
+ * never waits for credits, and yet is slower by many short messages.
  *
  * Context: process or softirq.
  */
@@ -44,15 +54,17 @@ void sdp_chrcvbuf_posted(struct sdp_conn *conn, const struct sdp_msg *msg)
 		sdp_chrcvbuf_ask_more(conn, msg);
 }
 
-/* The end is near, and gives everything back. */
+/* Whether the connection is about to end, which frees the peer's buffers. */
 static bool sdp_chrcvbuf_ends(const struct sdp_conn *conn)
 {
 	return conn->state != SDP_ESTABLISHED || conn->tx.fin_queued;
 }
 
 /**
- * sdp_chrcvbuf_grown() - the peer's ring has grown: have it shrink when we are idle
+ * sdp_chrcvbuf_grown() - watch for idleness: the peer's ring has grown
  * @conn: the connection, conn->lock held
+ *
+ * When we have sent nothing for a while, the peer is asked for smaller buffers.
  *
  * Context: process or softirq.
  */
@@ -67,7 +79,7 @@ void sdp_chrcvbuf_grown(struct sdp_conn *conn)
 	sdp_conn_check_later(conn, 0);
 }
 
-/* Bytes of a buffer that an idle peer is asked for: what we begin with. */
+/* Bytes of a buffer to ask an idle peer for: the size that we begin with. */
 static u32 sdp_chrcvbuf_least(const struct sdp_conn *conn)
 {
 	u32 size = round_down(READ_ONCE(conn->sn->rcvbuf_start), PAGE_SIZE);
@@ -78,8 +90,8 @@ static u32 sdp_chrcvbuf_least(const struct sdp_conn *conn)
 
 /*
  * Nothing was sent for a while, and the peer has many buffers for us or large
- * ones: it may have that memory back.  We keep to the smaller size from the
- * moment that we ask, so no message may be in the making that does not.
+ * ones: ask it for smaller ones.  We keep to the smaller size from the moment
+ * that we ask, so no longer message may be in the making.
  */
 static bool sdp_chrcvbuf_ask_less(struct sdp_conn *conn)
 {
@@ -89,12 +101,15 @@ static bool sdp_chrcvbuf_ask_less(struct sdp_conn *conn)
 	    !list_empty(&conn->tx.queue) || conn->tx.ctl & SDP_CTL_RCVBUF)
 		return false;
 	if (conn->mode.asked_rcvbuf) {
-		/* It answers when the small ones are used up: we ask then. */
+		/* The peer has not answered our question for larger buffers: it
+		 * does so when its old ones are used up.  Use them up, and ask
+		 * then.
+		 */
 		sdp_peer_ring_use_up(&conn->peer_ring, sdp_flow_credits(&conn->flow));
 		return false;
 	}
 	WRITE_ONCE(conn->snd_max, least - SDP_LEN_BSDH);
-	smp_mb();	/* with sdp_chrcvbuf_build() */
+	smp_mb();	/* pairs with sdp_chrcvbuf_build() */
 	if (READ_ONCE(conn->building)) {
 		WRITE_ONCE(conn->snd_max, was);
 		return false;
@@ -106,13 +121,13 @@ static bool sdp_chrcvbuf_ask_less(struct sdp_conn *conn)
 }
 
 /**
- * sdp_chrcvbuf_shrink() - is it time for the peer to have memory back?
+ * sdp_chrcvbuf_shrink() - ask the peer for smaller buffers if it is time
  * @conn: the connection, conn->lock held
  *
- * If so it is asked, unless a message is in the making.
+ * Does not ask while a message is outstanding or in the making.
  *
  * Context: process or softirq.
- * Return: jiffies until it may be; 0: there is nothing to wait for.
+ * Return: jiffies until the next try; 0: there is nothing to wait for.
  */
 unsigned long sdp_chrcvbuf_shrink(struct sdp_conn *conn)
 {
@@ -134,9 +149,12 @@ unsigned long sdp_chrcvbuf_shrink(struct sdp_conn *conn)
 }
 
 /**
- * sdp_chrcvbuf_given() - the peer's receive buffers are larger now
+ * sdp_chrcvbuf_given() - take the peer's answer to a ChRcvBuf
  * @conn: the connection, conn->lock held
- * @size: bytes of one, by its ChRcvBufAck; a smaller one changes nothing
+ * @size: bytes of one buffer, by its ChRcvBufAck
+ *
+ * A larger size allows longer messages.  A smaller one than we keep to changes
+ * nothing.
  *
  * Context: process or softirq.
  */
@@ -145,7 +163,7 @@ void sdp_chrcvbuf_given(struct sdp_conn *conn, u32 size)
 	lockdep_assert_held(&conn->lock);
 	size = min_t(u32, size, SDP_MSG_MAX);
 	sdp_peer_ring_given(&conn->peer_ring, size, conn->flow.peer_bufs);
-	/* What is built already may be as long as it is. */
+	/* Never lower snd_max here: messages already built may be as long. */
 	if (size > conn->snd_max + SDP_LEN_BSDH) {
 		WRITE_ONCE(conn->snd_max, size - SDP_LEN_BSDH);
 		if (!sdp_peer_ring_is_grown(&conn->peer_ring))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The peer's receive buffers, asked for more or less of; see sdp_chrcvbuf.c. */
+/* Asking the peer for other receive buffers; see sdp_chrcvbuf.c. */
 #ifndef _SDP_CHRCVBUF_H
 #define _SDP_CHRCVBUF_H
 
@@ -11,29 +11,30 @@ unsigned long sdp_chrcvbuf_shrink(struct sdp_conn *conn);
 void sdp_chrcvbuf_given(struct sdp_conn *conn, u32 size);
 
 /**
- * sdp_chrcvbuf_build() - a message is about to be made
+ * sdp_chrcvbuf_build() - begin to build a message
  * @conn: the connection; the caller has the socket lock
  *
- * Between this and sdp_chrcvbuf_built() conn->snd_max may be taken at its word: the
- * peer is not told meanwhile that we send nothing so long.
+ * Until sdp_chrcvbuf_built() a message may be as long as conn->snd_max says: in
+ * the meantime the peer is not asked for smaller buffers, which would be a
+ * promise to send nothing so long.
  *
  * Context: process.
  */
 static inline void sdp_chrcvbuf_build(struct sdp_conn *conn)
 {
 	WRITE_ONCE(conn->building, true);
-	smp_mb();	/* before snd_max is read */
+	smp_mb();	/* read snd_max after: pairs with sdp_chrcvbuf_ask_less() */
 }
 
 /**
- * sdp_chrcvbuf_built() - it is in the queue, or was given up
- * @conn: as for sdp_chrcvbuf_build()
+ * sdp_chrcvbuf_built() - end sdp_chrcvbuf_build()
+ * @conn: the connection; the message was queued, or freed
  *
  * Context: process.
  */
 static inline void sdp_chrcvbuf_built(struct sdp_conn *conn)
 {
-	smp_store_release(&conn->building, false);	/* it is in the queue */
+	smp_store_release(&conn->building, false);	/* after it was queued */
 }
 
 void sdp_chrcvbuf_grown(struct sdp_conn *conn);

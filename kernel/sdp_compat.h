@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Every difference between kernels, and nothing else.
+ * Every difference between kernel releases, and nothing else.
  *
- * The code is written for the newest kernel; this header, included before every file
- * by a compiler flag, bends the others to it.  It asks for no version, since those who
- * keep one for years take in what is newer: sdp_probe.c asks the headers themselves.
- * No other file looks at what that found.  Newest difference first, with the release
- * of mainline that brought it.
+ * The code is written for the newest kernel.  This header adapts the others to
+ * it; a compiler flag includes it before every file.  It tests no version
+ * number, since distributions keep one for years and take in what is newer:
+ * sdp_probe.c tests the headers themselves.  No other file uses the result.
+ * Newest difference first, with the mainline release that brought it.
  */
 #ifndef _SDP_COMPAT_H
 #define _SDP_COMPAT_H
@@ -52,9 +52,10 @@ typedef struct sockaddr sdp_sockaddr;
 #endif
 
 /*
- * 6.16: of what TCP's connect() calls to share a port by destination, only the IPv6 half
- * is a module's to call.  By IPv4 a port is taken for itself alone, though at one address,
- * and who is bound to no address stays filed under that.
+ * 6.16: of the functions by which TCP's connect() shares a port by destination,
+ * only the IPv6 half is exported.  An IPv4 client then has its port to itself,
+ * though at one address only, and a socket that is bound to no address stays
+ * hashed by that.
  */
 #if SDP_HAVE_INET_HASH_CONNECT
 #define SDP_SHARES_PORTS(v4)	true
@@ -63,7 +64,10 @@ typedef struct sockaddr sdp_sockaddr;
 #define SDP_SHARES_PORTS(v4)	(!(v4))
 #define sdp_v4_hash_connect(row, sk)	((void)(row), -EOPNOTSUPP)
 #endif
-/* 6.1: who is bound is filed by the address too.  Before, the port is all. */
+/*
+ * 6.1: bound sockets are hashed by their address too.  Before, by the port
+ * alone.
+ */
 #define SDP_FILES_ADDRESSES	SDP_HAVE_BHASH2
 #if SDP_HAVE_BHASH2_UPDATE && SDP_HAVE_BHASH2_RESET
 #define SDP_MOVES_PORTS	true
@@ -75,13 +79,13 @@ typedef struct sockaddr sdp_sockaddr;
 #define sdp_bhash2_reset_saddr(sk)	do { } while (0)
 #endif
 
-/* 6.16: an MRA says no time of its own; 4.096 us * 2^24 is what it says since. */
+/* 6.16: ib_prepare_cm_mra() takes no time; it says 4.096 us * 2^24. */
 #if !SDP_HAVE_PREPARE_CM_MRA
 #define ib_prepare_cm_mra(id) \
 	ib_send_cm_mra(id, IB_CM_MRA_FLAG_DELAY | 24, NULL, 0)
 #endif
 
-/* 6.16: msg_zerocopy_realloc() knows of device memory. */
+/* 6.16: msg_zerocopy_realloc() has an argument for device memory. */
 #if SDP_HAVE_ZEROCOPY_OF_DEVICE
 #define sdp_zerocopy_realloc(sk, size)	msg_zerocopy_realloc(sk, size, NULL, false)
 #elif SDP_HAVE_NET_ZCOPY
@@ -90,7 +94,7 @@ typedef struct sockaddr sdp_sockaddr;
 #define sdp_zerocopy_realloc(sk, size)	sock_zerocopy_realloc(sk, size, NULL)
 #endif
 
-/* 6.15: how long TCP waits at most before it sends again. */
+/* 6.15: a socket has its own maximum for TCP's retransmission time-out. */
 #if SDP_HAVE_RTO_MAX
 #define sdp_csk_copy_rto_max(to, from) \
 	((to)->icsk_rto_max = READ_ONCE((from)->icsk_rto_max))
@@ -116,21 +120,21 @@ typedef struct ctl_table sdp_ctl_table;
 #define SDP_ACCEPT_FLAGS	accept_flags
 #endif
 
-/* 6.10: __assign_str() knows its source. */
+/* 6.10: __assign_str() has no argument for its source. */
 #if SDP_HAVE_ASSIGN_STR
 #define sdp_assign_str(dst, src)	__assign_str(dst)
 #else
 #define sdp_assign_str(dst, src)	__assign_str(dst, src)
 #endif
 
-/* 6.9: a handler of sock_diag has an owner, who stays loaded for its dumps. */
+/* 6.9: a handler of sock_diag has an owner, which stays loaded for its dumps. */
 #if SDP_HAVE_DIAG_OWNER
 #define SDP_DIAG_OWNER		.owner = THIS_MODULE,
 #else
 #define SDP_DIAG_OWNER
 #endif
 
-/* 6.7: options that are one bit, of both families, are bits of inet_flags. */
+/* 6.7: options of one bit, of both families, are bits of inet_flags. */
 #if SDP_HAVE_INET_FLAGS
 #define sdp_inet_copy_flags(to, from) \
 	((to)->inet_flags = READ_ONCE((from)->inet_flags))
@@ -198,7 +202,7 @@ typedef struct ctl_table sdp_ctl_table;
 #define copy_splice_read		generic_file_splice_read
 #endif
 
-/* 6.4: an iterator's segments are had by a helper. */
+/* 6.4: iter_iov() returns an iterator's segments. */
 #if SDP_HAVE_ITER_IOV
 #define sdp_iter_iov(iter)	iter_iov(iter)
 #else
@@ -218,7 +222,7 @@ typedef struct ctl_table sdp_ctl_table;
 #define user_backed_iter(iter)	iter_is_iovec(iter)
 #endif
 
-/* Where an iterator of user memory stands, and bytes up to its segment's end. */
+/* Where an iterator of user memory stands. */
 static inline void __user *sdp_iter_addr(const struct iov_iter *iter)
 {
 #if SDP_HAVE_ITER_UBUF
@@ -228,6 +232,7 @@ static inline void __user *sdp_iter_addr(const struct iov_iter *iter)
 	return sdp_iter_iov(iter)->iov_base + iter->iov_offset;
 }
 
+/* Bytes from there to the end of the segment. */
 static inline size_t sdp_iter_len(const struct iov_iter *iter)
 {
 #if SDP_HAVE_ITER_UBUF
@@ -238,21 +243,27 @@ static inline size_t sdp_iter_len(const struct iov_iter *iter)
 		     sdp_iter_iov(iter)->iov_len - iter->iov_offset);
 }
 
-/* 6.0: io_uring's SEND_ZC: who is told when the memory is free comes with the message. */
+/* 6.0: io_uring's SEND_ZC passes the ubuf_info to notify in the message. */
 #if SDP_HAVE_MSG_UBUF
 #define sdp_msg_ubuf(msg)	((msg)->msg_ubuf)
 #else
 #define sdp_msg_ubuf(msg)	((struct ubuf_info *)NULL)
 #endif
 
-/* 6.0: a socket says that it can do so.  Before, SO_ZEROCOPY alone is asked for. */
+/*
+ * 6.0: a flag says that a socket supports SEND_ZC.  Before, only SO_ZEROCOPY is
+ * checked.
+ */
 #if SDP_HAVE_SUPPORT_ZC
 #define sdp_sock_support_zc(sock)	set_bit(SOCK_SUPPORT_ZC, &(sock)->flags)
 #else
 #define sdp_sock_support_zc(sock)	do { } while (0)
 #endif
 
-/* 6.0: a sockmap reads packets; before, it goes around these operations. */
+/*
+ * 6.0: a sockmap reads packets by read_skb(); before, it bypasses these
+ * operations.
+ */
 #if SDP_HAVE_READ_SKB
 #define sdp_ops_no_read_skb(ops)	((ops)->read_skb = NULL)
 #else
@@ -268,14 +279,14 @@ static inline size_t sdp_iter_len(const struct iov_iter *iter)
 #define sdp_msg_set_inq(msg, inq)	do { } while (0)
 #endif
 
-/* 5.17: a protocol says how a port is given back. */
+/* 5.17: struct proto has put_port(), which gives a port back. */
 #if SDP_HAVE_PUT_PORT
 #define sdp_put_port(sk)	((sk)->sk_prot->put_port(sk))
 #else
 #define sdp_put_port(sk)	inet_put_port(sk)
 #endif
 
-/* 5.17: whether a socket is TCP's is asked by a helper. */
+/* 5.17: sk_is_tcp(). */
 #if !SDP_HAVE_SK_IS_TCP
 static inline bool sk_is_tcp(const struct sock *sk)
 {
@@ -283,7 +294,7 @@ static inline bool sk_is_tcp(const struct sock *sk)
 }
 #endif
 
-/* 5.16: folios.  Before, a compound page's head is what is marked. */
+/* 5.16: folios.  Before, the head of a compound page is marked. */
 #if !SDP_HAVE_FOLIO
 struct folio {
 	struct page page;
@@ -315,12 +326,12 @@ static inline void folio_mark_dirty(struct folio *folio)
 }
 #endif
 
-/* 5.16: declared with what else tells of memory. */
+/* 5.16: nr_free_buffer_pages() is declared in another header. */
 #if !SDP_HAVE_FREE_BUFFER_PAGES
 #include <linux/swap.h>
 #endif
 
-/* What a child has of its listener by options that came after 5.10. */
+/* Options that a child has from its listener and that came after 5.10. */
 static inline void sdp_sock_copy_newer(struct sock *to, const struct sock *from)
 {
 #if SDP_HAVE_SK_TXREHASH	/* 5.18 */
@@ -335,12 +346,12 @@ static inline void sdp_sock_copy_newer(struct sock *to, const struct sock *from)
 #endif
 }
 
-/* 5.14: an error is told by a helper. */
+/* 5.14: sk_error_report() is a function. */
 #if !SDP_HAVE_SK_ERROR_REPORT
 #define sk_error_report(sk)	((sk)->sk_error_report(sk))
 #endif
 
-/* 5.14: neighbouring pages are given back at once. */
+/* 5.14: a range of neighbouring pages is unpinned by one call. */
 #if !SDP_HAVE_UNPIN_RANGE
 static inline void unpin_user_page_range_dirty_lock(struct page *page,
 						    unsigned long npages,
@@ -357,8 +368,8 @@ static inline void unpin_user_page_range_dirty_lock(struct page *page,
 #endif
 
 /*
- * 5.12: who pays for memory, in an interrupt too.  Before, that half of it is no module's
- * to use, and we do so in processes alone.
+ * 5.12: the memory cgroup to charge can be set in an interrupt too.  Before,
+ * that half is not exported, and we set it in process context only.
  */
 #if defined(CONFIG_MEMCG) && !SDP_HAVE_INT_ACTIVE_MEMCG
 static inline struct mem_cgroup *sdp_set_active_memcg(struct mem_cgroup *memcg)
@@ -373,7 +384,7 @@ static inline struct mem_cgroup *sdp_set_active_memcg(struct mem_cgroup *memcg)
 #define sdp_set_active_memcg	set_active_memcg
 #endif
 
-/* 5.12: a tree that knows its order. */
+/* 5.12: rb_add_cached() inserts into a sorted tree. */
 #if !SDP_HAVE_RB_ADD_CACHED
 static inline void rb_add_cached(struct rb_node *node, struct rb_root_cached *tree,
 				 bool (*less)(struct rb_node *, const struct rb_node *))
@@ -395,7 +406,7 @@ static inline void rb_add_cached(struct rb_node *node, struct rb_root_cached *tr
 }
 #endif
 
-/* 5.12: what tells of zero copy is named alike for all who do so. */
+/* 5.12: net_zcopy_put() and its like are named alike for all users of zero copy. */
 #if !SDP_HAVE_NET_ZCOPY
 #define net_zcopy_put(uarg)	sock_zerocopy_put(uarg)
 #define net_zcopy_put_abort(uarg, uref)	sock_zerocopy_put_abort(uarg, uref)

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A refusal of SDP counts where TCP was not refused.
+ * A refusal of SDP is remembered only where TCP was not refused as well.
  *
- * A port that refuses both has no server yet, and it may have one for SDP in a
- * second: a client that starts before its server, or while that is restarted, would
- * keep everybody's connections to it on TCP for net.sdp.cache_timeout.  So the
- * refusal is remembered when the TCP connection in its place has been established.
+ * A port that refuses both has no server yet, and may have one for SDP a second
+ * later.  A client that starts before its server, or while the server is
+ * restarted, would otherwise keep everybody's connections to that port on TCP
+ * for net.sdp.cache_timeout.  So the refusal is remembered once the TCP
+ * connection in its place has been established.
  *
- * The socket is TCP's by then, and has nothing of ours that could tell us.  It is
- * looked at, a few times at growing distances: whether TCP's SYN was acknowledged can
- * be told of an established connection and of one that is over already.  The
- * reference that is held meanwhile keeps its memory and its network namespace.
+ * The socket is TCP's by then, and has nothing of ours that could report that.
+ * A worker looks at the socket a few times, at growing intervals: whether TCP's
+ * SYN was acknowledged can be told of an established connection, and of one
+ * that is over already.  The reference that the worker holds keeps the sock's
+ * memory and its network namespace.
  */
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -28,18 +30,24 @@ struct sdp_confirm {
 	struct list_head node;		/* sdp_confirms */
 	struct sock *sk;		/* a reference */
 	struct sdp_dst_key key;
-	unsigned int delay_ms;		/* of the last look */
+	unsigned int delay_ms;		/* milliseconds before the last look */
 };
 
-/* The first look, and the last: after 50, 100, 200 ... 6,400 ms, 13 s in all. */
+/*
+ * Delays before the first and the last look: 50, 100, 200 ... 6,400 ms, 13 s in
+ * all.
+ */
 enum { SDP_CONFIRM_FIRST_MS = 50, SDP_CONFIRM_LAST_MS = 6400 };
 
 static struct workqueue_struct *sdp_confirm_wq;
 static LIST_HEAD(sdp_confirms);
 static DEFINE_SPINLOCK(sdp_confirm_lock);	/* a leaf */
-static bool sdp_confirm_ends;			/* on that lock */
+static bool sdp_confirm_ends;			/* under sdp_confirm_lock: no more looks */
 
-/* The program may have the socket connect elsewhere meanwhile. */
+/*
+ * Whether it still connects there: the program may connect it elsewhere
+ * meanwhile.
+ */
 static bool sdp_confirm_is_same(const struct sock *sk,
 				const struct sdp_dst_key *key)
 {
@@ -67,7 +75,7 @@ static void sdp_confirm_free(struct sdp_confirm *confirm)
 	kfree(confirm);
 }
 
-/* False: it was the last look. */
+/* Schedule the next look.  False: there is none. */
 static bool sdp_confirm_again(struct sdp_confirm *confirm)
 {
 	bool again = false;
@@ -83,7 +91,7 @@ static bool sdp_confirm_again(struct sdp_confirm *confirm)
 	return again;
 }
 
-/* Nothing was found out: who asked in the background, perhaps, asks again. */
+/* Nothing was found out.  If a probe was under way another one may ask again. */
 static void sdp_confirm_never(struct sock *sk, const struct sdp_dst_key *key)
 {
 	sdp_dst_cache_learn(sdp_net(sock_net(sk)), key, SDP_REASON_LEARNING);
@@ -95,7 +103,7 @@ static void sdp_confirm_look(struct work_struct *work)
 						   struct sdp_confirm, work);
 	struct sock *sk = confirm->sk;
 	bool same = sdp_confirm_is_same(sk, &confirm->key);
-	/* The SYN's, which has one, is the first. */
+	/* The SYN counts as the first byte. */
 	bool acked = same && READ_ONCE(tcp_sk(sk)->bytes_acked);
 
 	if (same && !acked && READ_ONCE(sk->sk_state) == TCP_SYN_SENT &&
@@ -109,13 +117,14 @@ static void sdp_confirm_look(struct work_struct *work)
 }
 
 /**
- * sdp_confirm_later() - find out what TCP is answered
+ * sdp_confirm_later() - remember a refusal once TCP's connection is established
  * @sk: a socket that TCP connects
  * @key: its destination, which refused SDP
- * @gfp: for a note of it
+ * @gfp: how to allocate
  *
- * sdp_dst_cache_learn() is told of the refusal once TCP's connection is there, and of
- * nothing otherwise.  Without memory, and of a kernel's own socket, nothing is learnt.
+ * sdp_dst_cache_learn() is told of the refusal once TCP's connection is there,
+ * and otherwise that nothing was found out.  That is also so without memory,
+ * and for a kernel's own socket.
  *
  * Context: process or softirq; the caller holds a reference of the socket.
  */
@@ -124,7 +133,7 @@ void sdp_confirm_later(struct sock *sk, const struct sdp_dst_key *key,
 {
 	struct sdp_confirm *confirm = NULL;
 
-	/* A kernel's own may outlive its namespace, if somebody holds it. */
+	/* A kernel's own socket may outlive its namespace, if somebody holds it. */
 	if (sk->sk_net_refcnt)
 		confirm = kzalloc_obj(*confirm, gfp | __GFP_NOWARN);
 	if (!confirm) {
@@ -144,7 +153,7 @@ void sdp_confirm_later(struct sock *sk, const struct sdp_dst_key *key,
 }
 
 /**
- * sdp_confirm_now() - TCP has been answered
+ * sdp_confirm_now() - remember a refusal: TCP was not refused
  * @sk: a socket that TCP connected
  * @key: its destination, which refused SDP
  *
@@ -168,7 +177,7 @@ int __init sdp_confirm_init(void)
 }
 
 /**
- * sdp_confirm_exit() - give up what is not known yet
+ * sdp_confirm_exit() - end all looks, and what is not known yet
  *
  * Context: process; nobody calls sdp_confirm_later() any more.
  */
@@ -185,6 +194,6 @@ void sdp_confirm_exit(void)
 	spin_unlock_bh(&sdp_confirm_lock);
 	list_for_each_entry_safe(confirm, next, &cancelled, node)
 		sdp_confirm_free(confirm);
-	/* Those that look at this moment free themselves. */
+	/* Workers that run at this moment free their entries themselves. */
 	destroy_workqueue(sdp_confirm_wq);
 }

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The connection object: references, state, the first error, who is told.
+ * The connection object: references, state, the first error, calls up.
  *
- * Everything here is small on purpose.  The protocol's decisions are in the
- * pure files, the moving of bytes in the movers above; this file only keeps
- * the object alive, changes its state by the table, and passes word upwards.
+ * Everything here is small on purpose.  The pure files decide what the protocol
+ * requires, the movers above move bytes.  This file only keeps the object
+ * alive, changes its state by the table (sdp_state.c), and tells the layer
+ * above.
+ *
+ * The first error is kept in conn->err and reported upwards.  It does not end
+ * the connection by itself: the event that comes with it does.
  *
  * Teardown, in the order in which it happens:
  *  1. an event leads to a state that asks for SDP_DO_FREE (the DREQ exchange
- *     is over, the attempt was refused, or the device went);
- *  2. the transport, when it has rx.poll, clears SDP_CONN_OPEN and marks conn->dead:
- *     no completion is taken and nothing is posted after; it destroys the queue
- *     pair;
- *  3. it unmaps all buffers (those that wait for a reader stay readable) and
- *     drops its reference;
- *  4. the socket, if there is one, drops its own at close();
- *  5. the last reference frees buffers, takes it off the namespace's list and
- *     gives back the places under the limits.
+ *     is over, the attempt was refused, or the device was removed);
+ *  2. the transport, when it has rx.poll, clears SDP_CONN_OPEN and sets
+ *     conn->dead: no completion is taken and nothing is posted after that.  It
+ *     destroys the queue pair;
+ *  3. the transport unmaps all buffers (those that wait for a reader stay
+ *     readable) and drops its reference;
+ *  4. the socket, if there is one, drops its reference at close();
+ *  5. the last put frees the buffers, takes the connection off the namespace's
+ *     list and uncharges its user.
  */
 #include <linux/slab.h>
 #include <uapi/linux/in.h>
@@ -32,14 +36,17 @@ static atomic_t sdp_conn_live = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(sdp_conn_gone);
 
 enum {
-	/* AbortConn waits for a credit no longer than this before the DREQ goes. */
+	/* Milliseconds that AbortConn may wait for a credit before the DREQ. */
 	SDP_ABORT_MS		= 200,
-	/* And as long as a DREQ would for its answer, where none can follow. */
+	/* The same where no DREQ can follow: as long as a DREQ would wait for
+	 * its answer.
+	 */
 	SDP_ABORT_ALONE_MS	= 5000,
 };
 
-/* Is the peer still taking what was sent before close()?  Then it is no dead one:
- * ms until it has been silent for as long as it may be; 0: it is over.
+/* While the peer takes what was sent before close() it is alive, and may go on.
+ * Milliseconds until fin_timeout has passed since the last progress; 0: nothing
+ * to wait for, or the time is over.
  */
 static unsigned int sdp_conn_delivers(const struct sdp_conn *conn)
 {
@@ -75,7 +82,7 @@ static void sdp_conn_timer(struct work_struct *work)
 	sdp_conn_put(conn);
 }
 
-/* A work that is pending has a reference of its own to the connection. */
+/* A pending work has a reference of its own to the connection. */
 static void sdp_conn_cancel(struct sdp_conn *conn, struct delayed_work *work)
 {
 	if (cancel_delayed_work(work))
@@ -87,12 +94,12 @@ static void sdp_conn_delay(struct sdp_conn *conn, struct delayed_work *work,
 			   unsigned long delay)
 {
 	sdp_conn_get(conn);
-	/* It was pending: that one's reference is this one's now. */
+	/* It was pending and has a reference already: drop the new one. */
 	if (mod_delayed_work(sdp_conn_wq, work, delay))
 		refcount_dec(&conn->ref);
 }
 
-/* The worker acts on @flag; this uses the delayed work's reference up. */
+/* Have the worker act on @flag; consumes the delayed work's reference. */
 static void sdp_conn_raise(struct sdp_conn *conn, enum sdp_conn_flag flag)
 {
 	set_bit(flag, &conn->flags);
@@ -101,7 +108,7 @@ static void sdp_conn_raise(struct sdp_conn *conn, enum sdp_conn_flag flag)
 }
 
 /**
- * sdp_conn_stop_timer() - the time is not needed any more
+ * sdp_conn_stop_timer() - cancel sdp_conn_start_timer()
  * @conn: the connection, referenced by the caller
  *
  * Context: process or softirq; does not wait for a timer that runs.
@@ -116,12 +123,16 @@ void sdp_conn_stop_timer(struct sdp_conn *conn)
  * @conn: the connection
  * @ms: milliseconds; replaces a time set before
  *
+ * If an AbortConn still waits to be posted by then it is dropped, and the
+ * transport is asked for the DREQ instead.  While the peer takes what was sent
+ * before close() the timer starts anew.
+ *
  * Context: process or softirq.
  */
 void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 {
 	sdp_conn_delay(conn, &conn->timer, msecs_to_jiffies(ms));
-	/* Torn down meanwhile: nobody else would stop it. */
+	/* Torn down in the meantime: nobody else would stop it. */
 	if (READ_ONCE(conn->dead))
 		sdp_conn_stop_timer(conn);
 }
@@ -132,7 +143,7 @@ static void sdp_conn_uncork(struct work_struct *work)
 				    uncork), SDP_CONN_UNCORK);
 }
 
-/* Not later than it was to be, so sdp_conn_delay() will not do. */
+/* Unlike sdp_conn_delay(), keep the time of a work that is pending. */
 static void sdp_conn_delay_at_most(struct sdp_conn *conn,
 				   struct delayed_work *work,
 				   unsigned long delay)
@@ -143,7 +154,7 @@ static void sdp_conn_delay_at_most(struct sdp_conn *conn,
 }
 
 /**
- * sdp_conn_uncork_later() - have corked bytes sent in a while
+ * sdp_conn_uncork_later() - have corked bytes sent after a delay
  * @conn: the connection
  * @delay: jiffies; a time set before stays
  *
@@ -155,7 +166,7 @@ void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay)
 }
 
 /**
- * sdp_conn_uncork_never() - there is nothing to be sent any more
+ * sdp_conn_uncork_never() - cancel sdp_conn_uncork_later()
  * @conn: the connection, referenced by the caller
  *
  * Context: process or softirq; does not wait for a timer that runs.
@@ -172,7 +183,7 @@ static void sdp_conn_fetch(struct work_struct *work)
 }
 
 /**
- * sdp_conn_fetch_later() - have what is advertised read to a buffer of ours if no reader comes
+ * sdp_conn_fetch_later() - RDMA Read to a bounce buffer if no reader comes
  * @conn: the connection
  * @delay: jiffies; a time set before stays
  *
@@ -181,13 +192,13 @@ static void sdp_conn_fetch(struct work_struct *work)
 void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay)
 {
 	sdp_conn_delay_at_most(conn, &conn->fetch, delay);
-	/* Torn down meanwhile: nobody else would stop it. */
+	/* Torn down in the meantime: nobody else would stop it. */
 	if (READ_ONCE(conn->dead))
 		sdp_conn_fetch_never(conn);
 }
 
 /**
- * sdp_conn_fetch_never() - a reader has come, or nothing is offered any more
+ * sdp_conn_fetch_never() - cancel sdp_conn_fetch_later()
  * @conn: the connection, referenced by the caller
  *
  * Context: process or softirq; does not wait for a timer that runs.
@@ -204,7 +215,7 @@ static void sdp_conn_check(struct work_struct *work)
 }
 
 /**
- * sdp_conn_check_later() - have a look whether the peer is there
+ * sdp_conn_check_later() - have sdp_check() run after a delay
  * @conn: the connection
  * @delay: jiffies; replaces a time set before
  *
@@ -216,7 +227,7 @@ void sdp_conn_check_later(struct sdp_conn *conn, unsigned long delay)
 }
 
 /**
- * sdp_conn_check_never() - nobody wants to know any more
+ * sdp_conn_check_never() - cancel sdp_conn_check_later()
  * @conn: the connection, referenced by the caller
  *
  * Context: process or softirq; does not wait for a timer that runs.
@@ -230,13 +241,13 @@ void sdp_conn_check_never(struct sdp_conn *conn)
  * sdp_conn_alloc() - make a connection in state CLOSED
  * @xp: its transport
  * @net: its namespace; a reference is taken
- * @uid: whom to charge
+ * @uid: the user to charge
  * @work: called in a worker when events came and no caller is there
  * @gfp: how to allocate
  *
  * Context: as @gfp says.
- * Return: a connection with one reference, or ERR_PTR(-EUSERS) at a limit,
- * ERR_PTR(-ENOMEM), also when net.sdp.mem_max is exceeded.
+ * Return: a connection with one reference, or ERR_PTR(-EUSERS) at a limit, or
+ * ERR_PTR(-ENOMEM) without memory or when net.sdp.mem_max is exceeded.
  */
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 				kuid_t uid, work_func_t work, gfp_t gfp)
@@ -309,12 +320,13 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 }
 
 /**
- * sdp_conn_own() - it is the caller's from now on, and so is its memory
- * @conn: the connection, which nobody has
+ * sdp_conn_own() - charge the connection's memory to the caller from now on
+ * @conn: the connection, which nobody owns
  *
- * Charged to the memory cgroup of the process, whoever makes the buffers, for
- * as long as the connection lives.  Until then it gets no more than the listener's
- * SO_RCVBUF says, and that is charged to nobody: sdp_refill_owned().
+ * Buffers are charged to the memory cgroup of the calling process for as long
+ * as the connection lives, also if a worker allocates them.  Before, a
+ * connection gets no more than the listener's SO_RCVBUF allows, and that is
+ * charged to nobody; see sdp_refill_owned().
  *
  * Context: process, of the user whose socket it is.
  */
@@ -322,7 +334,7 @@ void sdp_conn_own(struct sdp_conn *conn)
 {
 	WRITE_ONCE(conn->payer, get_mem_cgroup_from_mm(current->mm));
 	spin_lock_bh(&conn->rx.lock);
-	/* Who sees it sees who pays. */
+	/* Publishes payer: pairs with smp_load_acquire() in sdp_buf_make(). */
 	smp_store_release(&conn->owned, true);
 	spin_unlock_bh(&conn->rx.lock);
 }
@@ -356,12 +368,12 @@ void sdp_conn_put(struct sdp_conn *conn)
 }
 
 /**
- * sdp_conn_attach() - whom to tell from now on
+ * sdp_conn_attach() - set the layer above that is told of events
  * @conn: the connection
- * @ops: the table, or NULL for nobody
- * @upper: handed to it
+ * @ops: its table, or NULL for nobody
+ * @upper: passed to each call
  *
- * After it returns the old receiver is not called any more.
+ * When this returns the previous one is not called any more.
  *
  * Context: process or softirq.
  */
@@ -411,20 +423,22 @@ static void sdp_conn_await_abort(struct sdp_conn *conn)
 }
 
 /**
- * sdp_conn_tell_abort() - an AbortConn for a DREQ that cannot be sent
- * @conn: the connection, which sdp_timers_lost_cm() is true of
+ * sdp_conn_tell_abort() - send an AbortConn where the DREQ cannot be sent
+ * @conn: the connection
  *
- * The transport is asked for the DREQ again when it has gone, or after five seconds.
+ * The transport is asked for the DREQ again when the AbortConn is complete, or
+ * has waited too long: SDP_ABORT_ALONE_MS if the CM lost the connection,
+ * SDP_ABORT_MS otherwise.
  *
  * Context: process or softirq, no spinlock of the connection held.
- * Return: false if there is nothing to tell, or it was told before.
+ * Return: false if there is nothing to tell, or an AbortConn was posted before.
  */
 bool sdp_conn_tell_abort(struct sdp_conn *conn)
 {
 	bool tell;
 
 	spin_lock_bh(&conn->lock);
-	/* Who has both DisConns, or has aborted himself, need not be told. */
+	/* A peer that has both DisConns, or has aborted, need not be told. */
 	tell = !conn->tx.abort_posted && !conn->tx.abort_heard &&
 	       !(conn->tx.fin_posted && test_bit(SDP_CONN_EOF, &conn->flags));
 	if (tell)
@@ -435,7 +449,9 @@ bool sdp_conn_tell_abort(struct sdp_conn *conn)
 	return tell;
 }
 
-/* A DREQ, or REJ, is no orderly end for what has not even been sent. */
+/* Whether a DREQ or REJ came before our DisConn was posted: queued data is lost
+ * then, so the end is not an orderly one.
+ */
 static bool sdp_conn_is_cut_off(const struct sdp_conn *conn,
 				enum sdp_state from, enum sdp_event event)
 {
@@ -444,7 +460,9 @@ static bool sdp_conn_is_cut_off(const struct sdp_conn *conn,
 	       !conn->tx.fin_posted;
 }
 
-/* Established: nothing was sent before, or heard, but what the CM exchanged. */
+/* The connection is established.  So far the CM's messages are all that was
+ * exchanged: they give the first round-trip time and the first progress.
+ */
 static void sdp_conn_begins(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -455,15 +473,16 @@ static void sdp_conn_begins(struct sdp_conn *conn)
 }
 
 /**
- * sdp_conn_event() - something happened to the connection
+ * sdp_conn_event() - change the state of the connection by an event
  * @conn: the connection
- * @event: what
+ * @event: what happened
  *
- * Looks the table up, changes the state, and carries out what it asks for,
- * but for posting: who raises SDP_EV_SHUTDOWN calls sdp_tx_run() after.
+ * Looks the event up in the table, changes the state, and carries out the
+ * actions that the table asks for.  It posts nothing: after SDP_EV_SHUTDOWN the
+ * caller runs sdp_tx_run().
  *
  * Context: process or softirq, no spinlock of the connection held.
- * Return: the actions, of which there were none if it is 0.
+ * Return: the actions, SDP_DO_*; 0 if there were none.
  */
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 {
@@ -488,7 +507,7 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 	if (sdp_conn_is_cut_off(conn, from, event))
 		actions |= SDP_DO_RESET;
 	if (actions & SDP_DO_ABORTCONN) {
-		/* Only what has a DisConn before it may be an AbortConn (6.3). */
+		/* An AbortConn may only follow our DisConn (6.3). */
 		if (conn->tx.fin_posted && !conn->dead)
 			conn->tx.ctl |= SDP_CTL_ABORT;
 		else
@@ -504,8 +523,8 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 	if (actions & SDP_DO_RESET && event != SDP_EV_ABORT)
 		sdp_count(conn->sn, SDP_CNT_RESETS, 1);
 	if (actions & SDP_DO_ABORTCONN) {
-		/* The worker posts it; its completion, or the timer, leads to
-		 * the DREQ.
+		/* The worker posts the AbortConn; its completion, or the timer,
+		 * leads to the DREQ.
 		 */
 		actions &= ~SDP_DO_DREQ;
 		sdp_conn_await_abort(conn);
@@ -522,15 +541,16 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 }
 
 /**
- * sdp_conn_fail() - the one way for a connection to die
+ * sdp_conn_fail() - end a connection with an error
  * @conn: the connection
  * @err: positive errno for the user; the first one stays
- * @event: SDP_EV_ABORT if this side ends it, SDP_EV_LOST if the device or the
- *	queue pair has
- * @why: for the trace
+ * @event: SDP_EV_ABORT if this side ends the connection, SDP_EV_LOST if the
+ *	device or the queue pair does
+ * @why: reason, for the trace
  *
- * Context: process or softirq, no spinlock of the connection held; any number
- * of times.
+ * May be called more than once.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
  */
 void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 		   const char *why)
@@ -540,17 +560,17 @@ void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 		conn->err = err;
 	spin_unlock_bh(&conn->lock);
 	trace_sdp_fail(conn->id, err, why);
-	/* Nothing to end if it is over already. */
+	/* No actions: the connection was over already. */
 	if (sdp_conn_event(conn, event) && event == SDP_EV_ABORT)
 		sdp_count(conn->sn, SDP_CNT_ABORTS, 1);
 	SDP_CONN_UP(conn, error);
 }
 
 /**
- * sdp_conn_refuse() - an attempt to connect came to nothing
+ * sdp_conn_refuse() - end an attempt to connect
  * @conn: the connection, not yet established
  * @err: positive errno for the user
- * @reason: enum sdp_reason; SDP_REASON_NONE: a probe was answered by yes
+ * @reason: enum sdp_reason; SDP_REASON_NONE: the peer answered a probe by yes
  *
  * Context: process.
  */
@@ -575,19 +595,20 @@ void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason)
 void sdp_conn_queue_work(struct sdp_conn *conn)
 {
 	sdp_conn_get(conn);
-	/* Pending already: that one has a reference, ours is never the last. */
+	/* It was pending and has a reference: drop ours, never the last. */
 	if (!queue_work(sdp_conn_wq, &conn->work))
 		refcount_dec(&conn->ref);
 }
 
 /**
- * sdp_conn_kick() - an event of a completion queue
+ * sdp_conn_kick() - handle an event of a completion queue
  * @conn: the connection
  * @flag: SDP_CONN_FIRED_RECV or SDP_CONN_FIRED_SEND
  *
- * Wakes the callers, who poll in their own context, or queues the worker.  A
- * caller counts himself in with sdp_conn_enter() and looks at the flags after
- * he has counted himself out: so one of both sees the event.
+ * Wakes the callers, which poll in their own context, or queues the worker if
+ * there is no caller.  No event is lost: this sets the flag before it looks at
+ * conn->users, and sdp_conn_leave() looks at the flags after it has counted the
+ * caller out.
  *
  * Context: any, also hard interrupt.
  */
@@ -605,10 +626,10 @@ void sdp_conn_kick(struct sdp_conn *conn, enum sdp_conn_flag flag)
 }
 
 /**
- * sdp_conn_leave() - a caller goes
+ * sdp_conn_leave() - count a caller out
  * @conn: the connection
  *
- * What fired meanwhile and was not polled is left to the worker.
+ * The last caller leaves events that were not polled to the worker.
  *
  * Context: process.
  */
@@ -646,7 +667,10 @@ int __init sdp_conn_init(void)
 /**
  * sdp_conn_wait_all() - wait until there is no connection any more
  *
- * Context: process; sleeps.  No new one is made, and all are told to end.
+ * The caller has seen to it that no new connection is made, and has told all to
+ * end.
+ *
+ * Context: process; sleeps.
  */
 void sdp_conn_wait_all(void)
 {
@@ -656,7 +680,9 @@ void sdp_conn_wait_all(void)
 /**
  * sdp_conn_exit() - wait for the last connection, undo sdp_conn_init()
  *
- * Context: process; all transports have ended theirs.
+ * All transports have ended their connections.
+ *
+ * Context: process; sleeps.
  */
 void sdp_conn_exit(void)
 {

@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The connection: what lives between a socket and a transport.
+ * The connection: the object between a socket and a transport.
  *
  * It exists before accept() gives it a socket and after close() has taken the
  * socket away, so it belongs to neither.
  *
  * References.  One each is held by
  *   - the socket that carries it, or the listener in whose queue it stands
- *     (dropped when it is detached);
+ *     (dropped when the connection is detached);
  *   - the transport, from connect() or spawn() until it has carried out
  *     SDP_DO_FREE;
- *   - the queued worker and the pending timer.
- * The last one frees it.  It holds its namespace, so counters stay valid.
+ *   - the queued worker, and each delayed work that is pending.
+ * Dropping the last reference frees it.  The connection holds its namespace, so
+ * counters stay valid.
  *
- * Locking strategy.  Order: the socket lock, then conn->rx.poll (a mutex that
- * workers only ever try: who has it may be a caller who gets no memory, or no
- * processor), then conn->lock, then conn->rx.lock; conn->up.lock stands alone.
+ * Locking strategy.  Order: the socket lock, then conn->rx.poll (a mutex), then
+ * conn->lock, then conn->rx.lock; conn->up.lock stands alone.  Workers only
+ * ever try rx.poll, because its holder may be a caller that waits for memory or
+ * for a processor.
  *   - conn->lock: state, first error, flow control, modes, the send queue.
  *     One lock, because a header is one snapshot of all of them.  Posting to
- *     the transport happens under it, in both directions: so conn->queues, set
+ *     the transport happens under it, in both directions.  So conn->queues, set
  *     and cleared under it, begins and ends all posting, and messages leave in
  *     the order of their sequence numbers.
  *   - conn->rx.lock: what arrived and waits for a reader.
- *   - conn->up.lock: who is told.  Held during the call up, which may only
- *     wake and take leaf locks.
+ *   - conn->up.lock: the layer above that is told of events.  Held during the
+ *     call up, which may only wake and take leaf locks.
  *   - conn->rx.poll: the right to poll for receives, hence everything that is
- *     learned from a received message.  Who fails to get it leaves a mark
- *     (SDP_CONN_AGAIN) that the holder sees before he goes.  The transport's
- *     worker leaves another (SDP_CONN_WANTED), for which it is called again;
- *     until it has had its turn nobody else takes it.
+ *     learned from a received message.  A caller that fails to get it sets
+ *     SDP_CONN_AGAIN, which the poller sees before it leaves.  The transport's
+ *     worker sets SDP_CONN_WANTED instead, and is called again when rx.poll is
+ *     released; until the worker has had its turn nobody else takes the mutex.
  *   - the socket lock: the reader's own list (rx.ready) and the sender's
  *     page fragment.
- * Completion handlers take none of them: they set a bit and wake a caller who
- * waits, or queue the worker.
+ * Completion handlers take none of them: they set a bit and wake a waiting
+ * caller, or queue the worker.
  */
 #ifndef _SDP_CONN_H
 #define _SDP_CONN_H
@@ -66,15 +68,16 @@ struct sdp_addr {
 	__be16 port;
 };
 
-/* The only way up.  All may be called in process or softirq context, under
- * conn->up.lock: they wake, and do not call back into the connection.
+/* Calls to the layer above, a socket or a listener; there is no other way up.
+ * All may be called in process or softirq context, under conn->up.lock: they
+ * wake, and do not call back into the connection.
  */
 struct sdp_conn_ops {
 	void (*data_ready)(struct sdp_conn *conn, void *upper);
 	void (*write_space)(struct sdp_conn *conn, void *upper);
 	/* Established, end of stream, or closed: look at the state. */
 	void (*state_change)(struct sdp_conn *conn, void *upper);
-	/* Urgent data was announced, or has come; see sdp_urg.h. */
+	/* Urgent data was announced, or has arrived; see sdp_urg.h. */
 	void (*urgent)(struct sdp_conn *conn, void *upper);
 	/* The connection failed; conn->err is set (a positive errno). */
 	void (*error)(struct sdp_conn *conn, void *upper);
@@ -83,19 +86,19 @@ struct sdp_conn_ops {
 enum sdp_conn_flag {
 	SDP_CONN_FIRED_RECV,	/* event: receives to poll, queue not armed */
 	SDP_CONN_FIRED_SEND,	/* event: send completions, queue not armed */
-	SDP_CONN_AGAIN,		/* somebody wanted rx.poll and did not get it */
-	SDP_CONN_WANTED,	/* so did the transport's worker, which is next */
+	SDP_CONN_AGAIN,		/* a caller failed to get rx.poll: poll again */
+	SDP_CONN_WANTED,	/* the transport's worker waits for rx.poll and is next */
 	SDP_CONN_OPEN,		/* receives may be polled: the QP is in RTS */
-	SDP_CONN_EOF,		/* the peer's DisConn was heard */
-	SDP_CONN_WAS_UP,	/* it was established at some time */
+	SDP_CONN_EOF,		/* the peer's DisConn was received */
+	SDP_CONN_WAS_UP,	/* the connection was established at some time */
 	SDP_CONN_UNCORK,	/* corked bytes have waited long enough */
 	SDP_CONN_PROBED,	/* the probe has its answer */
-	SDP_CONN_CHECK,		/* time to look whether the peer is there */
+	SDP_CONN_CHECK,		/* the timers are due: see sdp_check.c */
 	SDP_CONN_SIGURG,	/* urgent data was announced */
-	SDP_CONN_FETCH,		/* nobody has come to take what is offered */
+	SDP_CONN_FETCH,		/* no reader came in time for a SrcAvail of the peer */
 };
 
-/* Control messages that wait to be posted, as bits: one of a kind suffices. */
+/* Control messages to be posted, as bits: one of each kind suffices. */
 enum sdp_ctl {
 	SDP_CTL_SENDSM		= 0x01,
 	SDP_CTL_RCVBUF_ACK	= 0x02,
@@ -111,28 +114,30 @@ enum sdp_ctl {
 	SDP_CTL_CANCEL_ACK	= 0x800,
 };
 
-enum { SDP_CTL_MSGS = 8 };	/* control messages under way, at most */
+enum { SDP_CTL_MSGS = 8 };	/* control messages in flight, at most */
 
-/* What sdp_tx_wc() found, to be acted upon without the lock. */
+/* Bits of tx.done: what is left to be done when conn->lock is released. */
 enum sdp_tx_done {
-	SDP_TX_DONE_FIN		= 0x01,
-	SDP_TX_DONE_SPACE	= 0x02,
-	SDP_TX_DONE_LOST	= 0x04,
-	SDP_TX_DONE_ABORT	= 0x08,
-	SDP_TX_DONE_TIMEOUT	= 0x10,
-	SDP_TX_DONE_READ	= 0x20,
-	SDP_TX_DONE_UMR	= 0x40,
+	SDP_TX_DONE_FIN		= 0x01,	/* our DisConn is complete */
+	SDP_TX_DONE_SPACE	= 0x02,	/* there is room for a writer that waits */
+	SDP_TX_DONE_LOST	= 0x04,	/* a post or a completion failed */
+	SDP_TX_DONE_ABORT	= 0x08,	/* our AbortConn is complete: the DREQ may go */
+	SDP_TX_DONE_TIMEOUT	= 0x10,	/* the peer did not answer in time: give up */
+	SDP_TX_DONE_READ	= 0x20,	/* an RDMA Read brought bytes for the reader */
+	SDP_TX_DONE_UMR	= 0x40,	/* a registration changed its state */
 };
 
-/* What both devices can: set before it is established, read without locks after. */
+/* What both devices support.  Set before the connection is established, read
+ * without locks after.
+ */
 struct sdp_caps {
-	bool may_read;		/* what the peer advertises may be read */
-	bool may_lend;		/* memory may be advertised for the peer to read */
+	bool may_read;		/* we may read what the peer advertises */
+	bool may_lend;		/* we may advertise memory for the peer to read */
 	bool may_end;		/* the peer takes Send-with-Invalidate */
-	u32 umem_max;		/* bytes that one key can be for */
+	u32 umem_max;		/* bytes that one key can cover */
 };
 
-/* Pages for messages, not cleared, by sdp_buf.c; under conn->lock. */
+/* Uncleared pages kept for messages, by sdp_buf.c; under conn->lock. */
 struct sdp_spare {
 	u8 n;
 	struct page *pages[SDP_TX_SPARE];
@@ -146,13 +151,13 @@ static inline bool sdp_spare_any(const struct sdp_spare *spare)
 
 /* What one poll found, by sdp_rx.c; under rx.poll. */
 struct sdp_found {
-	bool data;		/* something for the reader came */
-	bool urgent;		/* something urgent came */
-	bool advert;		/* something was advertised */
-	bool fin;		/* DisConn came */
-	bool reset;		/* AbortConn came */
+	bool data;		/* data for the reader arrived */
+	bool urgent;		/* urgent data was announced, or arrived */
+	bool advert;		/* a SrcAvail arrived */
+	bool fin;		/* DisConn arrived */
+	bool reset;		/* AbortConn arrived */
 	bool lost;		/* a completion failed */
-	bool told;		/* the socket knows of one of these three */
+	bool told;		/* reset, lost or fail was reported to the socket */
 	int fail;		/* protocol error, negative errno */
 };
 
@@ -160,14 +165,14 @@ struct sdp_conn {
 	/* Set at birth, read without locks. */
 	refcount_t ref;
 	struct rcu_head rcu;
-	u32 id;				/* names it in every trace line */
+	u32 id;				/* names the connection in every trace line */
 	bool active;			/* we sent the Hello */
-	bool probe;			/* we only ask whether one would do */
-	u32 limit_ms;			/* to be established, active side */
-	u8 family;			/* AF_INET or AF_INET6, of the wire */
-	kuid_t uid;			/* charged for it */
-	struct mem_cgroup *payer;	/* of its buffers; NULL: who makes one */
-	bool owned;			/* somebody has it and pays; set under rx.lock */
+	bool probe;			/* only asks the peer whether it takes SDP (SIDR) */
+	u32 limit_ms;			/* milliseconds to get established, active side */
+	u8 family;			/* AF_INET or AF_INET6, as on the wire */
+	kuid_t uid;			/* charged for the connection */
+	struct mem_cgroup *payer;	/* charged for buffers; NULL: that of the allocating task */
+	bool owned;			/* a socket has it, payer is set; set under rx.lock */
 	const struct sdp_xport *xp;
 	void *xp_priv;			/* the transport's own half */
 	struct net *net;
@@ -178,23 +183,23 @@ struct sdp_conn {
 	u32 mark;			/* for the route */
 	u8 tos;				/* IP_TOS or IPV6_TCLASS; 0: none */
 
-	/* Set before it is established, read without locks after. */
-	u32 rcv_size;			/* of new receive buffers; see sdp_ring.c */
-	u32 snd_max;			/* payload bytes of a message; may grow */
-	bool building;			/* a sender makes a message so long: see sdp_chrcvbuf.h */
+	/* Set before it is established, read without locks; may change later. */
+	u32 rcv_size;			/* bytes of a new receive buffer; see sdp_ring.h */
+	u32 snd_max;			/* payload bytes of a full message; see sdp_chrcvbuf.c */
+	bool building;			/* a sender relies on snd_max: see sdp_chrcvbuf.h */
 	u8 reason;			/* enum sdp_reason, when refused */
-	unsigned long silent_at;	/* passive: jiffies when who has said
-					 * nothing since we answered may be
-					 * put out of a full backlog; else 0
-					 */
+	/* Passive side: jiffies from which a peer that was silent since our
+	 * HelloAck may lose its place in a full backlog; else 0.
+	 */
+	unsigned long silent_at;
 
 	/* Callers and events; see sdp_conn_kick(). */
 	unsigned long flags;		/* enum sdp_conn_flag */
-	atomic_t users;			/* callers inside a call */
-	u32 spin_ns;			/* that polling is worth; see sdp_busy_poll.c */
-	int zcopy;			/* bytes from which on; -1: the namespace's */
-	bool stamps;			/* the user wants to know when bytes came */
-	wait_queue_head_t wq;		/* callers who sleep in one */
+	atomic_t users;			/* callers in a system call */
+	u32 spin_ns;			/* ns to poll before sleeping; see sdp_busy_poll.c */
+	int zcopy;			/* zero copy from so many bytes; 0: off; -1: namespace's */
+	bool stamps;			/* the user wants to know when bytes arrived */
+	wait_queue_head_t wq;		/* callers that sleep in a system call */
 	struct work_struct work;	/* polls when no caller does */
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
 	struct delayed_work uncork;	/* sets SDP_CONN_UNCORK */
@@ -202,20 +207,20 @@ struct sdp_conn {
 	struct delayed_work fetch;	/* sets SDP_CONN_FETCH */
 
 	struct {
-		spinlock_t lock;	/* who is told */
+		spinlock_t lock;	/* ops and upper; held during the call up */
 		const struct sdp_conn_ops *ops;
 		void *upper;
 	} up;
 
 	/*
-	 * The connection as a whole, under lock.  What stands behind it, down to
-	 * tx, is too, where it does not say otherwise.
+	 * The connection as a whole.  conn->lock guards all members from here to
+	 * the end of tx, where they do not say otherwise.
 	 */
 	spinlock_t lock;
 	enum sdp_state state;
 	int err;			/* the first error, positive errno */
 	bool queues;			/* the transport has its queues: see sdp_xport.h */
-	bool dead;			/* the transport has let go: no more posts */
+	bool dead;			/* the transport is torn down: no more posts */
 	struct sdp_flow flow;
 	struct sdp_mode mode;
 
@@ -233,73 +238,75 @@ struct sdp_conn {
 
 	struct {
 		bool broken;		/* a send failed: nothing may follow it */
-		bool orphan;		/* no socket will come back for it */
-		bool fin_queued;	/* DisConn is the last of the stream */
-		bool fin_posted;
-		bool abort_posted;
-		bool abort_heard;	/* the peer's AbortConn */
+		bool orphan;		/* the socket was closed */
+		bool fin_queued;	/* DisConn goes behind the last data */
+		bool fin_posted;	/* our DisConn was posted */
+		bool abort_posted;	/* our AbortConn was posted */
+		bool abort_heard;	/* the peer's AbortConn was received */
 		bool want_space;	/* a caller or poller waits for room */
 		bool waiting;		/* the next message waits for a credit */
-		bool armed;		/* an event of send completions will come */
-		bool fired;		/* it has come, completions are being reaped */
+		bool armed;		/* the send queue is armed: an event will come */
+		bool fired;		/* an event came, completions are being reaped */
 		bool timed_out;		/* the peer's device did not answer */
 		u16 oob;		/* urgent messages not announced yet */
 		u16 ctl;		/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
-		u16 sq_size;		/* places in the send queue */
-		u16 inflight;		/* places that are taken */
-		u16 watched_ops;	/* of those, whose completion is awaited */
-		u16 unsignalled;	/* of those, since the last signalled */
-		u32 unsignalled_bytes;	/* the same in bytes */
-		u32 limit_least;	/* bytes outstanding to a peer that reads, at most */
-		u32 limit_most;		/* the same to a peer that does not read */
-		u32 limit;		/* the same now, between these two */
-		u32 notsent_lowat;	/* bytes not posted, from which on a writer waits */
-		u32 outstanding;	/* bytes queued or under way */
-		u32 inflight_bytes;	/* bytes under way */
-		struct list_head queue;	/* built, not posted */
-		struct list_head posted; /* in the order of completion */
+		u16 sq_size;		/* slots taken at which posting stops */
+		u16 inflight;		/* send queue slots that are taken */
+		u16 watched_ops;	/* requests in flight whose completion is awaited */
+		u16 unsignalled;	/* slots posted since the last signalled request */
+		u32 unsignalled_bytes;	/* bytes posted since the last signalled request */
+		u32 limit_least;	/* limit of outstanding if the peer reads, bytes */
+		u32 limit_most;		/* limit of outstanding if the peer does not read, bytes */
+		u32 limit;		/* current limit, from limit_least to limit_most */
+		u32 notsent_lowat;	/* bytes not posted at which a writer waits */
+		u32 outstanding;	/* bytes queued or in flight */
+		u32 inflight_bytes;	/* bytes in flight */
+		struct list_head queue;	/* messages built, not posted */
+		struct list_head posted; /* requests in the order of completion */
 		struct list_head back;	/* registrations to be invalidated */
 		struct sdp_msg ctl_msg[SDP_CTL_MSGS];
-		struct list_head ctl_free; /* those of ctl_msg that are not under way */
-		unsigned long sent_at;	/* jiffies of the last message with payload */
+		struct list_head ctl_free; /* the ctl_msg that are not in flight */
+		unsigned long sent_at;	/* jiffies of the last message with payload or advert */
 		struct sdp_rtt rtt;
 	} tx;
 
-	/* Of both rx.poll and rx.lock, and some of lock: each member says it. */
+	/* Guarded by rx.poll, rx.lock or conn->lock: each member says it. */
 	struct sdp_ring ring;
 
 	struct {
 		struct mutex poll;	/* the right to poll for receives */
-		struct list_head idle;	/* to be posted again; under poll */
-		bool over;		/* the end was told: no byte comes behind it;
-					 * under poll and conn->lock
-					 */
-		unsigned long data_at;	/* jiffies of the last data message; under poll */
-		/* Jiffies of the last message; keepalive writes it as well, under
-		 * conn->lock, where an older one is as good.
+		struct list_head idle;	/* buffers to be posted again; under poll */
+		/* The end was reported: no byte is delivered after it.
+		 * Under poll and conn->lock.
+		 */
+		bool over;
+		unsigned long data_at;	/* jiffies of the last data or advert; under poll */
+		/* Jiffies of the last message, by the poller.  Keepalive writes
+		 * it as well, under conn->lock: an older value is as good there.
 		 */
 		unsigned long heard;
 
 		spinlock_t lock;	/* what follows */
-		struct list_head queue;	/* arrived */
+		struct list_head queue;	/* buffers that arrived */
 		struct list_head all;	/* every buffer, by sdp_buf.all */
-		u64 bytes;		/* of the stream that have come */
+		u64 bytes;		/* bytes of the stream that have arrived */
 		u32 inq;		/* payload bytes not yet read */
-		bool coming;		/* some were heard and are not in inq yet;
-					 * set under conn->lock
-					 */
+		/* A message was accounted whose payload is not in inq yet.  Set
+		 * under conn->lock.
+		 */
+		bool coming;
 		u32 read;		/* bytes read, modulo 2^32 */
 		struct {
-			u32 seq;	/* of the urgent byte, as read counts */
-			u32 hole;	/* of those it replaced, as read counts */
-			u32 holes;	/* how many, side by side */
-			u32 mark;	/* its name, see sdp_buf.mark */
-			u16 data;	/* the byte, and what is with it */
-			u16 pending;	/* announced, and not here yet */
+			u32 seq;	/* place of the urgent byte, as read counts */
+			u32 hole;	/* place of the replaced urgent bytes, as read counts */
+			u32 holes;	/* number of replaced urgent bytes, side by side */
+			u32 mark;	/* name of the urgent byte, see sdp_buf.mark */
+			u16 data;	/* the urgent byte, and its state: SDP_URG_* */
+			u16 pending;	/* urgent bytes announced and not arrived */
 		} urg;
 		u32 fetched;		/* bytes of pages given to RDMA Reads, unread */
-		u32 fetching;		/* of those, in Reads that are not complete */
+		u32 fetching;		/* bytes of pages given to incomplete RDMA Reads */
 
 		/* Under the socket lock. */
 		struct list_head ready;	/* taken from queue by the reader */
@@ -307,14 +314,14 @@ struct sdp_conn {
 	} rx;
 	struct sdp_found found;
 
-	/* Lists of others. */
+	/* Lists that others keep.  Those of a listener are under its lock. */
 	u32 place;			/* in sdp_net.all_conns */
-	struct list_head accept_node;	/* the listener's, its lock; */
-	struct rb_node acceptq_node;	/* in its acceptq instead */
-	bool acceptable;		/* established in a listener's queue; ditto */
-	bool aside;			/* silent, its place is another's; ditto */
-	bool deferred;			/* established, and has not said anything; ditto */
-	unsigned long defer_until;	/* jiffies, when accept() may have it all the same */
+	struct list_head accept_node;	/* on a list of the listener */
+	struct rb_node acceptq_node;	/* in the listener's acceptq */
+	bool acceptable;		/* ready for accept(); under the listener's lock */
+	bool aside;			/* silent, lost its place; under the listener's lock */
+	bool deferred;			/* established, but silent; under the listener's lock */
+	unsigned long defer_until;	/* jiffies from which accept() may have it though silent */
 };
 
 struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
@@ -323,7 +330,7 @@ void sdp_conn_own(struct sdp_conn *conn);
 
 /**
  * sdp_conn_get() - take a reference
- * @conn: a connection that somebody holds
+ * @conn: a connection with at least one reference
  *
  * Context: any.
  * Return: @conn.
@@ -344,11 +351,11 @@ void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
 		     void *upper);
 
 /**
- * sdp_conn_zcopy() - from which length on nothing is copied
+ * sdp_conn_zcopy() - length from which zero copy is tried
  * @conn: the connection
  *
  * Context: any.
- * Return: bytes; 0: all is copied.
+ * Return: bytes, of the socket or else of the namespace; 0: all is copied.
  */
 static inline u32 sdp_conn_zcopy(const struct sdp_conn *conn)
 {
@@ -358,11 +365,12 @@ static inline u32 sdp_conn_zcopy(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_conn_unread() - does anything of the stream wait for the reader?
+ * sdp_conn_unread() - whether stream data waits for the reader
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
- * Return: true if it does, is being read by RDMA for the reader, or was heard just now.
+ * Return: true if bytes are unread, are in a buffer of an RDMA Read, or are in
+ * a message that was accounted and is not queued yet.
  */
 static inline bool sdp_conn_unread(struct sdp_conn *conn)
 {
@@ -374,7 +382,7 @@ static inline bool sdp_conn_unread(struct sdp_conn *conn)
 	return unread;
 }
 
-/* The calls up; process or softirq context, no spinlock held. */
+/* Tell the layer above, wake callers; process or softirq, no spinlock held. */
 void sdp_conn_data_ready(struct sdp_conn *conn);
 void sdp_conn_write_space(struct sdp_conn *conn);
 void sdp_conn_state_change(struct sdp_conn *conn);
@@ -383,7 +391,7 @@ void sdp_conn_kick(struct sdp_conn *conn, enum sdp_conn_flag flag);
 void sdp_conn_queue_work(struct sdp_conn *conn);
 
 /**
- * sdp_conn_enter() - a caller is here and will poll
+ * sdp_conn_enter() - count a caller in, which will poll
  * @conn: the connection, referenced
  *
  * Context: process.
@@ -396,11 +404,11 @@ static inline void sdp_conn_enter(struct sdp_conn *conn)
 void sdp_conn_leave(struct sdp_conn *conn);
 
 /**
- * sdp_conn_state() - the state as it is at this moment
+ * sdp_conn_state() - the current state
  * @conn: the connection
  *
  * Context: any.
- * Return: the state; without conn->lock it may be history.
+ * Return: the state; without conn->lock it may have changed already.
  */
 static inline enum sdp_state sdp_conn_state(const struct sdp_conn *conn)
 {
@@ -420,11 +428,11 @@ void sdp_conn_wait_all(void);
 void sdp_conn_exit(void);
 
 /**
- * sdp_conn_stamp() - the time of what has come right now
+ * sdp_conn_stamp() - time stamp for data that has just arrived
  * @conn: the connection
  *
  * Context: any.
- * Return: the time by the clock on the wall; 0 if the user does not ask for it.
+ * Return: wall clock time; 0 if the user does not ask for it.
  */
 static inline ktime_t sdp_conn_stamp(const struct sdp_conn *conn)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tools are shown of a connection: bytes by the way that they took, messages.
+ * Statistics of a connection, for tools: messages, and bytes by the way they
+ * took.
  *
- * What is sent, and what RDMA brings, is counted under conn->lock; messages that
- * arrive by who polls.  sdp_conn_stats_get() reads them all, and who wants them to
- * agree holds conn->lock.
+ * Messages that arrive are counted by the poller.  Everything else, what is
+ * sent and what RDMA brings, is counted under conn->lock.  sdp_conn_stats_get()
+ * reads all of them; a caller that needs them consistent holds conn->lock.
  *
  * Pure: types and arithmetic, nothing else of the kernel.
  */
@@ -16,22 +17,22 @@
 
 struct sdp_conn_stats {
 	u64 sent;		/* user bytes posted, or read by the peer */
-	u64 zcopied;		/* of these, not copied */
-	u64 written;		/* of these, written to the peer's reader */
-	u64 bounced;		/* bytes read by RDMA to be copied */
-	u64 read;		/* bytes read by RDMA to where the reader wants them */
-	u64 filled;		/* bytes that the peer wrote there */
+	u64 zcopied;		/* user bytes sent without a copy */
+	u64 written;		/* user bytes sent by RDMA Write to the peer's reader */
+	u64 bounced;		/* bytes read by RDMA to a bounce buffer */
+	u64 read;		/* bytes read by RDMA to the reader's buffer */
+	u64 filled;		/* bytes that the peer wrote to the reader's buffer */
 	u64 tx_msgs;		/* messages posted */
-	u64 tx_data_msgs;	/* of these, with payload or an advert */
-	u64 rx_msgs;		/* messages arrived */
-	u64 rx_data_msgs;	/* of these, with payload or an advert */
+	u64 tx_data_msgs;	/* messages posted with payload or an advert */
+	u64 rx_msgs;		/* messages received */
+	u64 rx_data_msgs;	/* messages received with payload or an advert */
 };
 
 /**
- * sdp_conn_stats_posted() - a message goes
+ * sdp_conn_stats_posted() - count a message that was posted
  * @stats: of the connection; under conn->lock
- * @payload: bytes
- * @data: it has payload, or is an advert
+ * @payload: bytes of payload
+ * @data: whether it has payload, or is an advert
  *
  * Context: any; pure.
  */
@@ -43,7 +44,7 @@ static inline void sdp_conn_stats_posted(struct sdp_conn_stats *stats, u32 paylo
 }
 
 /**
- * sdp_conn_stats_written() - bytes go to the peer's reader by RDMA Write
+ * sdp_conn_stats_written() - count bytes of an RDMA Write to the peer's reader
  * @stats: of the connection; under conn->lock
  * @bytes: how many
  *
@@ -56,7 +57,7 @@ static inline void sdp_conn_stats_written(struct sdp_conn_stats *stats, u32 byte
 }
 
 /**
- * sdp_conn_stats_taken() - the peer has read bytes that were advertised
+ * sdp_conn_stats_taken() - count advertised bytes that the peer has read
  * @stats: of the connection; under conn->lock
  * @bytes: how many
  *
@@ -68,7 +69,7 @@ static inline void sdp_conn_stats_taken(struct sdp_conn_stats *stats, u32 bytes)
 }
 
 /**
- * sdp_conn_stats_zcopied() - bytes that were sent had not been copied
+ * sdp_conn_stats_zcopied() - count bytes that were sent without a copy
  * @stats: of the connection; under conn->lock
  * @bytes: how many
  *
@@ -80,10 +81,10 @@ static inline void sdp_conn_stats_zcopied(struct sdp_conn_stats *stats, u32 byte
 }
 
 /**
- * sdp_conn_stats_read() - an RDMA Read has brought bytes
+ * sdp_conn_stats_read() - count bytes of an RDMA Read
  * @stats: of the connection; under conn->lock
  * @bytes: how many
- * @bounced: to a buffer of ours, to be copied
+ * @bounced: whether they went to a bounce buffer
  *
  * Context: any; pure.
  */
@@ -96,7 +97,7 @@ static inline void sdp_conn_stats_read(struct sdp_conn_stats *stats, u32 bytes, 
 }
 
 /**
- * sdp_conn_stats_filled() - the peer has written to the reader's buffer
+ * sdp_conn_stats_filled() - count bytes that the peer wrote to the reader
  * @stats: of the connection; under conn->lock
  * @bytes: how many
  *
@@ -108,8 +109,8 @@ static inline void sdp_conn_stats_filled(struct sdp_conn_stats *stats, u32 bytes
 }
 
 /**
- * sdp_conn_stats_arrived() - a message has arrived
- * @stats: of the connection; by who polls
+ * sdp_conn_stats_arrived() - count a message that arrived
+ * @stats: of the connection; by the poller
  *
  * Context: any; pure.
  */
@@ -119,8 +120,8 @@ static inline void sdp_conn_stats_arrived(struct sdp_conn_stats *stats)
 }
 
 /**
- * sdp_conn_stats_arrived_data() - it has payload, or is an advert
- * @stats: of the connection; by who polls
+ * sdp_conn_stats_arrived_data() - count a message with payload or an advert
+ * @stats: of the connection; by the poller
  *
  * Context: any; pure.
  */
@@ -130,8 +131,8 @@ static inline void sdp_conn_stats_arrived_data(struct sdp_conn_stats *stats)
 }
 
 /**
- * sdp_conn_stats_get() - all of them
- * @stats: of the connection; may change meanwhile without conn->lock
+ * sdp_conn_stats_get() - copy the statistics
+ * @stats: of the connection; may change at the same time without conn->lock
  *
  * Context: any; pure.
  * Return: a copy.

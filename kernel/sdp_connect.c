@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connecting: SDP first, bounded in time, then TCP where the door allows it.
+ * Connecting: SDP first, bounded in time, then TCP where the socket may fall
+ * back.
  *
  * Never both at once: TCP completes its handshake without the application, and
  * the loser would be a ghost in the server's accept queue.  The attempt over
  * SDP has been given up, and its CM id's REQ cancelled or rejected, before TCP
  * sends a SYN.
  *
- * The outcome is decided by one worker under the socket lock, or when that is given
- * back: it waits for nobody, since others' sockets do for it.  Nothing of ours
- * wakes the socket's wait queue when TCP takes over: TCP does that itself, and
- * two wake-ups would be two reports to an edge-triggered poller.  Callers of
- * ours who wait for the outcome have a queue of their own.
+ * One worker decides the outcome, under the socket lock.  If the lock is taken
+ * the worker is queued again when the lock is released: it does not wait, since
+ * all sockets share the workers.  Nothing of ours wakes the socket's wait queue
+ * when TCP takes over: TCP does that itself, and two wake-ups would be two
+ * reports to an edge-triggered poller.  Our callers that wait for the outcome
+ * have a queue of their own.
  *
- * What an attempt has found is kept (sdp_dst_cache.c), and one that may fall back
- * asks there first.  With net.sdp.learn an unknown destination goes by TCP at
- * once, and a probe asks it in the background.
+ * The result of each attempt is kept (sdp_dst_cache.c), and an attempt that may
+ * fall back looks there first.  With net.sdp.learn a connection to an unknown
+ * destination goes by TCP at once, and a probe asks the destination in the
+ * background.
  *
  * A failed attempt leaves the socket as TCP would: state CLOSE, sk_err set,
  * both directions shut down, sock->state still SS_CONNECTING.  TCP's own
@@ -37,9 +40,10 @@
 #include "sdp_sk_conn.h"
 #include "sdp_trace.h"
 
-/* What a failed attempt leaves.  The mode comes after it, and tcp_poll(), which
- * looks at the state alone, after the mode: no poller sees an end without its
- * error.
+/*
+ * Leave the socket as a failed attempt does.  The mode is written after these
+ * fields, and sdp_poll() reads it before tcp_poll() looks at the state: so no
+ * poller sees an end without its error.
  */
 static void sdp_connect_set_failed(struct sock *sk, struct socket *sock, int err)
 {
@@ -55,9 +59,9 @@ static void sdp_connect_report(struct sock *sk)
 }
 
 /*
- * TCP's connect(), as __inet_stream_connect() calls it, but for the programs of the
- * cgroup: they were asked before, in the caller's name, and perhaps wrote another
- * address.
+ * TCP's connect(), as __inet_stream_connect() calls it, but without the
+ * cgroup's programs: these ran before, in the caller's name, and may have
+ * written another address.
  */
 static int sdp_connect_by_tcp(struct sock *sk, struct socket *sock,
 			      sdp_sockaddr *addr, int len)
@@ -69,8 +73,10 @@ static int sdp_connect_by_tcp(struct sock *sk, struct socket *sock,
 	return err;
 }
 
-/* @key: of a destination that has refused, and is everybody's; or NULL.  Who waits in
- * connect() sees for himself what TCP is answered: sdp_connect_confirm().
+/*
+ * Fall back to TCP.  @key: a destination that has refused, reached by the way
+ * that all sockets take; or NULL.  A caller that waits in connect() learns
+ * itself what TCP is answered: sdp_connect_confirm().
  */
 static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 				  struct sdp_sk *ssk,
@@ -82,8 +88,9 @@ static void sdp_connect_fall_back(struct sock *sk, struct socket *sock,
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_REASON + ssk->reason, 1);
 	sdp_port_put(sk, ssk);
 	sock->state = SS_UNCONNECTED;
-	/* Ours until TCP is in SYN_SENT: its poll() would see state CLOSE, an
-	 * end.  What TCP is answered waits for us to release the socket.
+	/* The socket stays ours until TCP is in SYN_SENT: TCP's poll() would
+	 * take state CLOSE for an end.  TCP's answer is not processed before
+	 * the socket is released.
 	 */
 	err = sdp_connect_by_tcp(sk, sock, (sdp_sockaddr *)&ssk->addr,
 				 ssk->addr_len);
@@ -114,7 +121,7 @@ static void sdp_connect_learn(const struct sdp_conn *conn, u8 reason)
 	sdp_dst_cache_learn(conn->sn, &key, reason);
 }
 
-/* Its own way to the destination is not everybody's. */
+/* Whether the socket may reach the destination by another way than the others. */
 static bool sdp_connect_is_special(const struct sock *sk)
 {
 	return sk->sk_userlocks & SOCK_BINDADDR_LOCK ||
@@ -135,7 +142,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 		if (!refused)
 			sdp_dst_cache_learn(ssk->conn->sn, &key, reason);
 	}
-	/* Not an attempt, if nothing was tried. */
+	/* It counts as an attempt only if something was tried. */
 	if (reason != SDP_REASON_CACHED && reason != SDP_REASON_LEARNING)
 		sdp_count(sdp_net(sock_net(sk)), SDP_CNT_CONNECT_FAIL, 1);
 	trace_sdp_fallback(ssk->conn ? ssk->conn->id : 0,
@@ -153,9 +160,10 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 }
 
 /*
- * Signals for what came before the socket was a connected one.  Who polls was woken
- * for all of it.  The first takes the lock under which those that tell of more look
- * at the mode: what they put there before is seen here.
+ * Send the signals for what came before the mode was SDP_SK_CONNECTED; pollers
+ * were woken for all of it.  sdp_conn_urgent() takes up.lock, under which the
+ * calls up look at the mode: whatever a call that saw the old mode reported is
+ * seen here.
  */
 static void sdp_connect_catch_up(struct sock *sk, struct sdp_conn *conn)
 {
@@ -166,10 +174,10 @@ static void sdp_connect_catch_up(struct sock *sk, struct sdp_conn *conn)
 }
 
 /**
- * sdp_connect_decide() - the worker: SDP, TCP, or an error
- * @work: of a struct sdp_sk
+ * sdp_connect_decide() - decide the outcome of connect(): SDP, TCP, or an error
+ * @work: struct sdp_sk.decide
  *
- * Context: process.
+ * Context: process, a worker.
  */
 void sdp_connect_decide(struct work_struct *work)
 {
@@ -189,7 +197,7 @@ void sdp_connect_decide(struct work_struct *work)
 		sdp_connect_learn(conn, SDP_REASON_NONE);
 		sdp_sk_conn_set_limits(sk, conn);
 		WRITE_ONCE(conn->zcopy, ssk->zcopy);
-		smp_wmb();	/* names before mode, for who looks unlocked */
+		smp_wmb();	/* addresses before mode, for readers without the lock */
 		WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 		ssk->reason = SDP_REASON_NONE;
 		sk->sk_state_change(sk);
@@ -210,7 +218,7 @@ out:
 /**
  * sdp_connect_wait() - wait while the outcome of connect() is open
  * @sk: locked; released while asleep
- * @ssk: ours
+ * @ssk: its SDP state
  * @timeo: jiffies left; updated
  *
  * Context: process.
@@ -249,11 +257,12 @@ int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo)
  * @events: of tcp_poll() that the caller waits for; errors and ends count too
  * @timeo: jiffies left; updated
  *
- * TCP's own calls begin with the whole of the socket's time-out.  Who has used a
- * part of it waits here, and asks TCP when it need not.
+ * TCP's own calls begin with the whole time-out of the socket.  A caller that
+ * has used a part of it waits here, and calls TCP when TCP does not have to
+ * wait.
  *
  * Context: process, in the socket's call, and guarded by sdp_ulp_hand_on().
- * Return: 0 when there is something; -EAGAIN when the time is over, -EINTR or
+ * Return: 0 when there is an event; -EAGAIN when the time is over, -EINTR or
  * -ERESTARTSYS on signals.
  */
 int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo)
@@ -279,10 +288,10 @@ int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo)
 }
 
 /**
- * sdp_connect_abort() - leave SDP_SK_CONNECTING or SDP_SK_CONNECTED
+ * sdp_connect_abort() - end the connection of a socket, or the attempt
  * @sk: locked
- * @ssk: ours
- * @orderly: as sdp_sk_conn_cut()
+ * @ssk: its SDP state; the mode becomes SDP_SK_IDLE
+ * @orderly: as for sdp_sk_conn_cut()
  *
  * Context: process.
  */
@@ -297,20 +306,22 @@ void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
 	wake_up_all(&ssk->wq);
 }
 
-/* Options that SDP cannot keep: such a socket goes by TCP. */
+/* Whether the socket has options that SDP cannot keep: it goes by TCP. */
 static bool sdp_connect_wants_tcp(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 #if IS_ENABLED(CONFIG_IPV6)
-	/* A source address is preferred by a look-up that has the socket; ours has none. */
+	/* A preference of source addresses (IPV6_ADDR_PREFERENCES) works in a
+	 * look-up that is given the socket; ours is not.
+	 */
 	if (sk->sk_family == AF_INET6 && inet6_sk(sk)->srcprefs)
 		return true;
 #endif
 	return tp->repair || tp->fastopen_connect || sdp_ulp_needs_packets(sk);
 }
 
-/* A link-local address needs one device, and no two. */
+/* Whether there is the one device that a link-local address needs. */
 static bool sdp_connect_scope_is_clear(const struct sock *sk,
 				       const struct sockaddr_in6 *sin6, int len)
 {
@@ -321,7 +332,7 @@ static bool sdp_connect_scope_is_clear(const struct sock *sk,
 	return !bound || bound == sin6->sin6_scope_id;
 }
 
-/* Is it an address that SDP can try at all?  TCP finds the error if not. */
+/* Whether SDP can try this address at all.  If not TCP reports the error. */
 static bool sdp_connect_understands(const struct sock *sk,
 				    const struct sockaddr *addr, int len)
 {
@@ -344,8 +355,9 @@ static bool sdp_connect_understands(const struct sock *sk,
 	return !ipv6_addr_v4mapped(&sin6->sin6_addr) || !ipv6_only_sock(sk);
 }
 
-/* Give the socket to TCP before it connects.  TCP's own connect(), or the send()
- * that stands for it, is to be the first: it may end at once, or send its SYN
+/*
+ * Give the socket to TCP before it connects.  TCP's own connect(), or the
+ * send() in its place, has to be the first: it may end at once, or send its SYN
  * only with the first bytes.
  */
 static void sdp_connect_leave(struct sock *sk, struct socket *sock,
@@ -362,7 +374,7 @@ static void sdp_connect_leave(struct sock *sk, struct socket *sock,
 	sdp_ulp_detach(sk, sock, ssk);
 }
 
-/* Once TCP knows its names. */
+/* Record the fallback once TCP has set the addresses. */
 static void sdp_connect_left(struct sock *sk, const struct sdp_sk *ssk)
 {
 	lock_sock(sk);
@@ -373,15 +385,15 @@ static void sdp_connect_left(struct sock *sk, const struct sdp_sk *ssk)
 /**
  * sdp_connect_by_send() - MSG_FASTOPEN on a socket that is not connected
  * @sock: the socket
- * @ssk: ours
+ * @ssk: its SDP state
  * @msg: of sendmsg()
  * @len: its bytes
  *
- * SDP has no such thing.  As with connect(), TCP takes the socket over where it
+ * SDP has no Fast Open.  As in connect(), TCP takes the socket over where it
  * may, so that nothing of ours stays in it.
  *
  * Context: process.
- * Return: what TCP's sendmsg() says, or -EOPNOTSUPP.
+ * Return: what TCP's sendmsg() returns, or -EOPNOTSUPP.
  */
 int sdp_connect_by_send(struct socket *sock, struct sdp_sk *ssk,
 			struct msghdr *msg, size_t len)
@@ -413,7 +425,10 @@ int sdp_connect_by_send(struct socket *sock, struct sdp_sk *ssk,
 	return err;
 }
 
-/* Where a connection is to go, and what of the socket matters for the way. */
+/*
+ * The destination of a connection, and the options of the socket that decide
+ * the route.
+ */
 struct sdp_connect_to {
 	struct sdp_addr remote;
 	struct sdp_addr local;
@@ -481,16 +496,17 @@ static struct sdp_conn *sdp_connect_alloc(const struct sock *sk,
 	return conn;
 }
 
-/* How long a probe may take, at the most: nobody waits for it. */
+/* Milliseconds that a probe may take at most; no caller waits for it. */
 enum { SDP_CONNECT_PROBE_MS = 5000 };
 
-/* Probes under way, by accept_node; the lock is a leaf.  No socket holds the
- * module for them.
+/*
+ * Probes under way, by accept_node; the lock is a leaf.  No socket holds the
+ * module for them: sdp_connect_exit() ends them.
  */
 static LIST_HEAD(sdp_connect_probes);
 static DEFINE_SPINLOCK(sdp_connect_probes_lock);
 
-/* Who asked went by TCP, which tells what a refusal means. */
+/* The socket that asked went by TCP, which tells what a refusal means. */
 static void sdp_connect_probe_over(struct sdp_conn *conn, struct sock *sk,
 				   u8 reason)
 {
@@ -506,14 +522,14 @@ static void sdp_connect_probe_over(struct sdp_conn *conn, struct sock *sk,
 /* A probe has its answer; under conn->up.lock.  @upper: the socket that asked. */
 static void sdp_connect_probed(struct sdp_conn *conn, void *upper)
 {
-	/* Told more than once, of one answer; the reference goes once. */
+	/* Called more than once for one answer; the reference goes once. */
 	if (test_and_set_bit(SDP_CONN_PROBED, &conn->flags))
 		return;
 	spin_lock_bh(&sdp_connect_probes_lock);
 	list_del_init(&conn->accept_node);
 	spin_unlock_bh(&sdp_connect_probes_lock);
 	sdp_connect_probe_over(conn, upper, conn->reason);
-	sdp_conn_put(conn);	/* the transport has another yet */
+	sdp_conn_put(conn);	/* not the last: the transport has one */
 }
 
 static void sdp_connect_no_news(struct sdp_conn *conn, void *upper)
@@ -538,7 +554,7 @@ static void sdp_connect_probe(struct sock *sk,
 
 	if (!sdp_dst_cache_probing(sn, key))
 		return;
-	/* The answer is for all who go there, by whatever way. */
+	/* The answer is for all sockets that connect there, by whatever way. */
 	memset(&any.local, 0, sizeof(any.local));
 	any.mark = 0;
 	conn = sdp_connect_alloc(sk, &any,
@@ -568,7 +584,7 @@ static void sdp_connect_probe(struct sock *sk,
 /**
  * sdp_connect_exit() - end the probes that are under way
  *
- * No socket is left, so no new one begins.
+ * No socket is left, so no new probe begins.
  *
  * Context: process.
  */
@@ -590,7 +606,7 @@ void sdp_connect_exit(void)
 	}
 }
 
-/* Is there a reason not to try? */
+/* The reason not to try SDP; SDP_REASON_NONE: there is none. */
 static u8 sdp_connect_known(struct sock *sk,
 			    const struct sdp_connect_to *to)
 {
@@ -607,14 +623,14 @@ static u8 sdp_connect_known(struct sock *sk,
 	case SDP_PEER_UNKNOWN:
 		break;
 	}
-	/* Without memory an answer would be lost, and SDP never tried. */
+	/* Without a cache the answer would be lost, and SDP never tried. */
 	if (!READ_ONCE(sn->learn) || !READ_ONCE(sn->cache_max))
 		return SDP_REASON_NONE;
 	sdp_connect_probe(sk, to, &key);
 	return SDP_REASON_LEARNING;
 }
 
-/* Set the attempt off.  The outcome comes to sdp_connect_decide(). */
+/* Begin the attempt.  sdp_connect_decide() gets its outcome. */
 static void sdp_connect_try(struct sock *sk, struct socket *sock,
 			    struct sdp_sk *ssk, const struct sockaddr *addr,
 			    int len)
@@ -675,16 +691,18 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 
 	if (BPF_CGROUP_PRE_CONNECT_ENABLED(sk)) {
 		err = sk->sk_prot->pre_connect(sk, uaddr, len);
-		/* Sent to where SDP cannot go: TCP says why nobody can. */
+		/* The programs wrote an address that SDP cannot try: TCP
+		 * reports the error.
+		 */
 		if (!err && !sdp_connect_understands(sk, addr, len))
 			err = sdp_connect_by_tcp(sk, sock, uaddr, len) ?:
 			      -EINPROGRESS;
 		if (err)
 			return err;
 	}
-	memcpy(&ssk->addr, uaddr, len);	/* as it is now, for TCP */
+	memcpy(&ssk->addr, uaddr, len);	/* as the programs left it, for TCP */
 	ssk->addr_len = len;
-	/* As tcp_connect() does: what is left of another life, perhaps. */
+	/* As tcp_connect() does: clear what an earlier connection left. */
 	WRITE_ONCE(sk->sk_err, 0);
 	sdp_connect_try(sk, sock, ssk, addr, len);
 	return -EINPROGRESS;
@@ -696,20 +714,20 @@ MODULE_PARM_DESC(family_addr,
 		 "0: family 27 in an address is EAFNOSUPPORT, as security modules do not know it (default 1)");
 
 /**
- * sdp_connect_plain_addr() - an address as TCP knows it
- * @ssk: ours, or NULL
+ * sdp_connect_plain_addr() - turn an address into one that TCP knows
+ * @ssk: the socket's SDP state, or NULL
  * @uaddr: of bind() or connect(), in kernel memory; rewritten in place
  * @len: its size in bytes
- * @binding: for bind()
+ * @binding: true for bind()
  *
- * On a socket of family 27, which has one name for both kinds of address,
- * family 27 becomes AF_INET, v4-mapped addresses become IPv4 ones, and so does
- * "::" when binding (qperf's server binds so).  Elsewhere 27 stays, and TCP
- * refuses it: security modules that judge by the family (Landlock, Smack) have
- * seen the address as it was, and know nothing of 27.
+ * A socket of family 27 has one family number for both kinds of address.  On
+ * such a socket family 27 becomes AF_INET and v4-mapped addresses become IPv4
+ * ones; so does "::" in bind() (qperf's server binds so).  On other sockets 27
+ * stays, and TCP refuses it: security modules that judge by the family
+ * (Landlock, Smack) have seen the address as it was, and know nothing of 27.
  *
  * Context: process.
- * Return: the size in bytes of what @uaddr is now.
+ * Return: the new size of @uaddr in bytes.
  */
 int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 			   int len, bool binding)
@@ -735,8 +753,9 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
 }
 
 /*
- * As tcp_disconnect(): not if it has failed already, or both sides have ended it.  (TCP's
- * does if bytes of that are unsent yet.)
+ * Whether connect(AF_UNSPEC) sets ECONNRESET.  As in tcp_disconnect(): not if
+ * the connection has failed already, or both sides have ended it.  (TCP sets it
+ * then too if bytes are still unsent.)
  */
 static bool sdp_connect_needs_reset(const struct sdp_sk *ssk)
 {
@@ -754,13 +773,13 @@ static bool sdp_connect_needs_reset(const struct sdp_sk *ssk)
 /* One connect() under way. */
 struct sdp_connect_call {
 	int flags;		/* O_NONBLOCK */
-	long timeo;		/* jiffies that it may sleep yet, */
-	int late;		/* and what is to be said when they are over */
+	long timeo;		/* jiffies that the call may still sleep */
+	int late;		/* error to return when timeo is over */
 	bool left;		/* the socket was given to TCP before it connects */
-	bool waited;		/* for the outcome of the attempt over SDP */
+	bool waited;		/* it waited for the outcome of the attempt by SDP */
 };
 
-/* What connect() does under the socket lock; -ENOIOCTLCMD: TCP is to do it. */
+/* connect() under the socket lock.  -ENOIOCTLCMD: TCP is to do it. */
 static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 			 sdp_sockaddr *uaddr, int len,
 			 struct sdp_connect_call *call)
@@ -790,8 +809,9 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		err = -EALREADY;
 		break;
 	default:
-		/* TCP knows the error, or has that of an attempt which is over; with
-		 * the lock held, lest another thread makes it an attempt of TCP's.
+		/* TCP reports the error, its own or that of an attempt that is
+		 * over.  The lock stays held, lest another thread make this an
+		 * attempt of TCP's.
 		 */
 		if (sk->sk_state != TCP_CLOSE ||
 		    sock->state != SS_UNCONNECTED ||
@@ -816,7 +836,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		ssk->connecting++;
 		waited = sdp_connect_wait(sk, ssk, &call->timeo);
 		ssk->connecting--;
-		if (waited)	/* the time is over: as if it had not waited */
+		if (waited)	/* the time is over: as without waiting */
 			return waited == -EAGAIN ? err : waited;
 	} else if (ssk->mode == SDP_SK_CONNECTING) {
 		return err;
@@ -828,8 +848,8 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	/* Another thread shut it down, or dissolved it. */
 	if (ssk->mode == SDP_SK_IDLE && sock->state != SS_CONNECTING)
 		return sock_error(sk) ?: -ECONNABORTED;
-	/* Failed: TCP reports it, before another thread has the socket connect
-	 * anew, be it by TCP.
+	/* Failed: TCP reports it now, before another thread can connect the
+	 * socket again, be it by TCP.
 	 */
 	if (sock->state == SS_CONNECTING && sk->sk_state == TCP_CLOSE)
 		return __inet_stream_connect(sock, uaddr, len, O_NONBLOCK, 0);
@@ -839,8 +859,9 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	return -ENOIOCTLCMD;	/* fallen back: TCP waits */
 }
 
-/* Fallen back after a refusal while the caller waited, who has waited for TCP as well:
- * the next connect() is to know.
+/*
+ * The socket fell back after a refusal while the caller waited, and the caller
+ * has waited for TCP as well: the next connect() is to know of the refusal.
  */
 static void sdp_connect_confirm(struct sock *sk, const struct sdp_sk *ssk,
 				int err)
@@ -856,7 +877,7 @@ static void sdp_connect_confirm(struct sock *sk, const struct sdp_sk *ssk,
 	key = sdp_connect_key(&to.remote, to.ifindex);
 	if (!err)
 		sdp_confirm_now(sk, &key);
-	else	/* perhaps he was interrupted */
+	else	/* the caller may have been interrupted */
 		sdp_confirm_later(sk, &key, GFP_KERNEL);
 }
 

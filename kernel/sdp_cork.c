@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does the last message wait for more behind it?  See sdp_cork.h.
+ * Whether the last message is held back to wait for more payload; see
+ * sdp_cork.h.
  *
- * What it waits for is the completion of what was sent before, or the user, or a
- * time.  The time set first stays set: a write behind what is corked does not make
- * it wait longer.
+ * It waits for the completion of what was sent before, or for the user, or for
+ * a time.  The time is counted from when the first byte was corked: later
+ * writes do not make it wait longer.
  */
 #include "sdp_cork.h"
 
-/* The rules, for a message that more would fit behind. */
+/* The rules, for a message that has room. */
 static enum sdp_cork_hold sdp_cork_rule(u8 delay, bool small_out, u32 under_way)
 {
 	if (delay & SDP_DELAY_PUSH)
@@ -21,18 +22,19 @@ static enum sdp_cork_hold sdp_cork_rule(u8 delay, bool small_out, u32 under_way)
 }
 
 /**
- * sdp_cork_hold() - does a message that is not full wait for more? (3.5)
- * @cork: what is known of the messages before it; changed
+ * sdp_cork_hold() - whether the next message waits for more payload (3.5)
+ * @cork: the policy's state; changed
  * @flow: what the peer has acknowledged
- * @partial: it is the last of the stream, and not full
- * @under_way: messages sent and not known to have arrived
- * @now: the time
+ * @partial: whether the message is the last of the stream, and not full
+ * @under_way: send queue slots in flight
+ * @now: current time
  *
- * Nagle's rule as TCP has it now: full messages never make a small one wait, only
- * another small one does.  There is no acknowledgment in SDP; send completions,
- * which say that the peer's device has the message, take its place, or an MSeqAck
- * that came sooner.  With TCP_NODELAY small messages are joined only while many
- * are under way, when one more of its own would help nobody.
+ * This is Nagle's rule as in today's TCP: full messages never make a small one
+ * wait, only another small one does.  SDP has no acknowledgments.  In their
+ * place this takes send completions, which say that the peer's device has the
+ * message, or an MSeqAck that comes sooner.  With TCP_NODELAY small messages
+ * are joined only while many are in flight, when one more of its own would gain
+ * nothing.
  *
  * Context: any; pure.
  * Return: enum sdp_cork_hold.
@@ -58,13 +60,13 @@ enum sdp_cork_hold sdp_cork_hold(struct sdp_cork *cork, const struct sdp_flow *f
 }
 
 /**
- * sdp_cork_left() - how long a corked message waits yet, whatever comes
- * @cork: of whose last message sdp_cork_hold() said SDP_HOLD_CORK
- * @now: the time
- * @most: how long it may wait
+ * sdp_cork_left() - time that a corked message may still wait
+ * @cork: the policy's state; sdp_cork_hold() returned SDP_HOLD_CORK
+ * @now: current time
+ * @most: jiffies that a corked message may wait
  *
  * Context: any; pure.
- * Return: the time that is left; 0: it is over.
+ * Return: jiffies that are left; 0: the time is over.
  */
 unsigned long sdp_cork_left(const struct sdp_cork *cork, unsigned long now,
 			    unsigned long most)
@@ -75,17 +77,17 @@ unsigned long sdp_cork_left(const struct sdp_cork *cork, unsigned long now,
 }
 
 /**
- * sdp_cork_timer() - the time that was set for a corked message is over
+ * sdp_cork_timer() - handle the timer of a corked message
  * @cork: the policy's state; changed
- * @now: the time
- * @most: how long a corked message may wait
+ * @now: current time
+ * @most: jiffies that a corked message may wait
  *
- * What the time was set for may have gone in a full message, or was pushed: what
- * is corked since then has its own time to wait.
+ * The message for which the timer was set may have been sent since, because it
+ * became full or was pushed.  What was corked after that has its own time.
  *
  * Context: any; pure.
- * Return: the time that is left for what is corked now; 0: what is queued goes, or
- * nothing is corked.
+ * Return: jiffies that are left for what is corked now; 0: what is queued goes,
+ * or nothing is corked.
  */
 unsigned long sdp_cork_timer(struct sdp_cork *cork, unsigned long now,
 			     unsigned long most)
@@ -101,7 +103,7 @@ unsigned long sdp_cork_timer(struct sdp_cork *cork, unsigned long now,
 }
 
 /**
- * sdp_cork_set_delay() - what may be held back from now on
+ * sdp_cork_set_delay() - set what may be held back
  * @cork: the policy's state; changed
  * @delay: bits of enum sdp_cork_delay
  *

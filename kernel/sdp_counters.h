@@ -2,11 +2,11 @@
 /*
  * The counters of a network namespace: name and meaning of each.
  *
- * The kernel makes an enum of this list (sdp_net.h) and the lines of
- * /proc/net/sdpstat (sdp_net.c), and a program of the tests the list in sdpstat(8)
- * (selftests/man_lists.c): so the list needs nothing of the kernel's.  A name is a
- * promise to scripts and does not change.  A meaning has at most 127 bytes, which
- * is what sdpstat reads of it.
+ * The kernel makes an enum of this list (sdp_net.h), and the lines of
+ * /proc/net/sdpstat (sdp_net.c).  A program of the tests makes the list in
+ * sdpstat(8) of it (selftests/man_lists.c), so it needs no kernel header.  A
+ * name is a promise to scripts and does not change.  A help text has at most
+ * 127 bytes, which is what sdpstat reads of it.
  */
 #ifndef _SDP_COUNTERS_H
 #define _SDP_COUNTERS_H

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues outlive their connection.
+ * Completion queues, which outlive their connection.
  *
- * To make and to destroy one is a command to the device's firmware, or to
- * soft-RoCE an allocation of pages, and a connection needs two.  Unlike a queue
- * pair, whose number the peer's CM and what is under way know for a while, a
- * completion queue is known to nobody outside: an empty one is as good as new.  So
- * each device keeps those that were given back, for some seconds.
+ * To make or to destroy one is a command to the device's firmware, or with
+ * soft-RoCE an allocation of pages, and a connection needs two.  The number of
+ * a queue pair is known for a while to the peer's CM and to what is under way.
+ * A completion queue is known to nobody outside, so an empty one is as good as
+ * new.  Each device therefore keeps those that were given back, for some
+ * seconds.
  *
- * The device knows the queue, not the connection.  Events go to whoever has the
- * queue now, under its lock, and to nobody after sdp_cq_put(): an event of the
- * connection before is one too many for the next, and it only makes it look.
- * This is also what makes soft-RoCE of Linux before 6.4 safe, which calls the
- * handler from a tasklet that ib_destroy_cq() does not wait for: here it has
- * long run when the queue is destroyed.
+ * The device knows the queue, not the connection.  Events go to the present
+ * user of the queue, under its lock, and to nobody after sdp_cq_put().  A late
+ * event of the connection before is spurious for the next one, and only makes
+ * it look.  This is also what makes soft-RoCE of Linux before 6.4 safe, which
+ * calls the handler from a tasklet that ib_destroy_cq() does not wait for: here
+ * it has long run when the queue is destroyed.
  */
 #include <linux/slab.h>
 #include "sdp_cq.h"
 
 enum {
-	SDP_CQ_LATE_MS	= 100,	/* an event may be as late as that */
+	SDP_CQ_LATE_MS	= 100,	/* how late an event may come, in ms */
 	SDP_CQ_POLL	= 8,	/* completions dropped in one go */
 };
 
@@ -34,7 +35,7 @@ static void sdp_cq_event(struct ib_cq *ibcq, void *ctx)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* A queue in error: its queue pairs are told, so its connection ends by itself. */
+/* A queue in error: its queue pairs are told too, which ends the connection. */
 static void sdp_cq_failed(struct ib_event *event, void *ctx)
 {
 	struct sdp_cq *cq = ctx;
@@ -59,8 +60,8 @@ static struct sdp_cq *sdp_cq_create(struct sdp_cq_pool *pool)
 	if (!cq)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&cq->lock);
-	/* One after the other, and each pool by itself: or half of the vectors
-	 * would have the receives and the other half the sends.
+	/* Vectors in turn, by a counter of each pool: with a common one half of
+	 * the vectors would have the receives and the other half the sends.
 	 */
 	attr.comp_vector = (unsigned int)atomic_inc_return(&pool->vector) %
 			   max(pool->ib->num_comp_vectors, 1);
@@ -86,11 +87,11 @@ static void sdp_cq_destroy_idle(struct sdp_pooled *entry)
 }
 
 /**
- * sdp_cq_get() - have a completion queue
- * @pool: of the device
+ * sdp_cq_get() - get a completion queue
+ * @pool: a pool of the device
  * @event: called when a completion comes after sdp_cq_arm(), with interrupts
- *	off: it may only wake.  Also now and then for nothing
- * @ctx: handed to it
+ *	off: it may only wake.  Some calls are spurious
+ * @ctx: argument of @event
  *
  * Context: process; sleeps.
  * Return: the queue, empty, or an ERR_PTR().
@@ -110,9 +111,9 @@ struct sdp_cq *sdp_cq_get(struct sdp_cq_pool *pool, void (*event)(void *ctx),
 }
 
 /**
- * sdp_cq_put() - give it back
+ * sdp_cq_put() - give a completion queue back
  * @pool: as in sdp_cq_get()
- * @cq: the queue, or NULL; no queue pair leads to it any more
+ * @cq: the queue, or NULL; no queue pair uses it any more
  *
  * When this returns event() is not running and will not be called any more.
  * Completions that nobody polled are lost.
@@ -136,7 +137,7 @@ void sdp_cq_put(struct sdp_cq_pool *pool, struct sdp_cq *cq)
 }
 
 /**
- * sdp_cq_pool_init() - an empty pool
+ * sdp_cq_pool_init() - initialise an empty pool
  * @pool: what to initialise
  * @ib: the device
  * @entries: completions that each queue has room for, at least
@@ -153,7 +154,7 @@ void sdp_cq_pool_init(struct sdp_cq_pool *pool, struct ib_device *ib,
 }
 
 /**
- * sdp_cq_pool_exit() - destroy what is in the pool; every queue was given back
+ * sdp_cq_pool_exit() - destroy all queues; each was given back
  * @pool: the pool
  *
  * Context: process; sleeps.

@@ -10,21 +10,21 @@
 #include <rdma/ib_verbs.h>
 #include "sdp_pool.h"
 
-/* Of one device. */
+/* The idle queues of one device, for receives or for sends. */
 struct sdp_cq_pool {
 	struct ib_device *ib;
 	int entries;			/* completions that a queue has room for */
-	atomic_t vector;		/* of the queue made last */
+	atomic_t vector;		/* counts queues made, for their vectors */
 	struct sdp_pool idle;
 };
 
 struct sdp_cq {
 	struct ib_cq *cq;
 	struct sdp_pooled idle;
-	bool broken;			/* the device says so: not for reuse */
+	bool broken;			/* error of the device: not for reuse */
 	spinlock_t lock;		/* irq-safe: event, ctx; held in event() */
-	void (*event)(void *ctx);	/* NULL: nobody has it */
-	void *ctx;
+	void (*event)(void *ctx);	/* NULL: the queue is idle */
+	void *ctx;			/* argument of event() */
 };
 
 struct sdp_cq *sdp_cq_get(struct sdp_cq_pool *pool, void (*event)(void *ctx),

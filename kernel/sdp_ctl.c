@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Control messages: which is due, what it says, and what follows from its going.
+ * Control messages: which is due, what it says, and what follows when it is
+ * posted.
  *
- * Whoever wants one sets its bit in tx.ctl and goes on.  It is made when there is a
- * credit for it, from what is true then: some have become needless by that time,
- * and one RdmaRdCompl tells of all that was read meanwhile.  None needs memory;
- * their places are in the connection, and when all are under way they wait.
+ * A caller that wants one sets its bit in tx.ctl and goes on.  The message is
+ * made when there is a credit for it, from the state at that time.  Some have
+ * become needless by then, and one RdmaRdCompl reports all that was read so
+ * far.
+ *
+ * Control messages need no memory: they have places in the connection
+ * (tx.ctl_free).  When all are in flight the next one waits for a completion.
  */
 #include "sdp_ctl.h"
 #include "sdp_post.h"
@@ -28,7 +32,7 @@ static const struct {
 	{ SDP_CTL_RCVBUF,	SDP_MID_CH_RCV_BUF },
 };
 
-/* Length of the RdmaWrCompl that is due, in bytes; 0: none. */
+/* Bytes that the RdmaWrCompl that is due reports; 0: none is due. */
 static u32 sdp_ctl_owes_written(const struct sdp_conn *conn)
 {
 	return sdp_src_owes_written(&conn->mode.src,
@@ -36,7 +40,9 @@ static u32 sdp_ctl_owes_written(const struct sdp_conn *conn)
 				    sdp_zsrc_has_more(&conn->zsrc));
 }
 
-/* The reader's buffer, if the peer may be told of it now; or it is his again. */
+/* The reader's buffer, if it may be advertised now.  If that is not possible
+ * any more, the buffer becomes IDLE, so that the reader gets it back.
+ */
 static struct sdp_umr *sdp_ctl_asks(struct sdp_conn *conn)
 {
 	struct sdp_umr *umr;
@@ -52,13 +58,13 @@ static struct sdp_umr *sdp_ctl_asks(struct sdp_conn *conn)
 	return NULL;
 }
 
-/* What is due of the control messages wanted: some have become needless. */
+/* Drop control messages from tx.ctl that have become needless; what is left. */
 static u16 sdp_ctl_due(struct sdp_conn *conn)
 {
 	const struct sdp_mode *mode = &conn->mode;
 	u16 due = conn->tx.ctl;
 
-	/* One for all that was read at a time. */
+	/* One RdmaRdCompl has reported all that was read. */
 	if (due & SDP_CTL_RD_COMPL && !sdp_snk_owes_compl(&mode->snk))
 		due &= ~SDP_CTL_RD_COMPL;
 	if (due & SDP_CTL_SENDSM && !sdp_snk_may_refuse(&mode->snk))
@@ -77,7 +83,9 @@ static u16 sdp_ctl_due(struct sdp_conn *conn)
 	return due;
 }
 
-/* The peer need not have the key forgotten itself, where it takes our word. */
+/* If the peer takes Send-with-Invalidate, @msg invalidates the key of @advert:
+ * the peer need not do it.
+ */
 static void sdp_ctl_end(const struct sdp_conn *conn, struct sdp_msg *msg,
 			const struct sdp_advert *advert)
 {
@@ -87,7 +95,7 @@ static void sdp_ctl_end(const struct sdp_conn *conn, struct sdp_msg *msg,
 	msg->rkey = advert->rkey;
 }
 
-/* The rest of what a control message says. */
+/* Fill in the extended header and the flags of a control message. */
 static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 			 struct sdp_msg *msg, struct sdp_wire_msg *hdr)
 {
@@ -97,7 +105,7 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 		break;
 	case SDP_CTL_RD_COMPL:
 		hdr->ext.bytes = sdp_snk_owes_compl(&conn->mode.snk);
-		/* We are one that would like several at a time. */
+		/* We would profit from several SrcAvails at a time (4.2). */
 		hdr->flags |= SDP_FLAG_REQ_PIPE;
 		sdp_ctl_end(conn, msg, sdp_snk_ends(&conn->mode.snk));
 		break;
@@ -121,7 +129,7 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 	}
 }
 
-/* What follows from its being posted. */
+/* Account a control message that was posted, and ask for those to follow. */
 static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 			   struct sdp_msg *msg)
 {
@@ -131,7 +139,9 @@ static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 	switch (bit) {
 	case SDP_CTL_RD_COMPL:
 		sdp_snk_told_read(&mode->snk);
-		/* For the next advert, or after a cancel. */
+		/* The next advert may have bytes to report, and a
+		 * SrcAvailCancel may have waited for this message.
+		 */
 		conn->tx.ctl |= SDP_CTL_RD_COMPL | SDP_CTL_SENDSM;
 		break;
 	case SDP_CTL_SENDSM:
@@ -152,7 +162,7 @@ static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 	case SDP_CTL_SINK_AVAIL:
 		sdp_snk_offered(&mode->snk, msg->umr->umem.bytes);
 		sdp_count(conn->sn, SDP_CNT_ASKS, 1);
-		msg->umr = NULL;	/* it has its own place */
+		msg->umr = NULL;	/* it stays on zsink.avail_umrs */
 		break;
 	case SDP_CTL_SINK_CANCEL:
 		sdp_snk_cancelled(&mode->snk);
@@ -166,11 +176,11 @@ static void sdp_ctl_posted(struct sdp_conn *conn, u16 bit,
 }
 
 /**
- * sdp_ctl_push() - post one that is wanted (tx.ctl), the most urgent first
+ * sdp_ctl_push() - post the most urgent control message of those in tx.ctl
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
- * Return: false if none is due, or may go.
+ * Return: false if none is due, or the one that is due may not go.
  */
 bool sdp_ctl_push(struct sdp_conn *conn)
 {
@@ -198,7 +208,7 @@ bool sdp_ctl_push(struct sdp_conn *conn)
 	return true;
 }
 
-/* A message that only its identifier and its header speak for. */
+/* Take a control message if there is a credit and a place for it; or NULL. */
 static struct sdp_msg *sdp_ctl_empty(struct sdp_conn *conn, u8 mid,
 				     enum sdp_flow_class class)
 {
@@ -229,8 +239,8 @@ bool sdp_ctl_push_fin(struct sdp_conn *conn)
 }
 
 /**
- * sdp_ctl_push_pipelined() - post the ModeChange that leads to pipelined mode (4.2)
- * @conn: the connection, conn->lock held; sdp_src_may_change() has said yes
+ * sdp_ctl_push_pipelined() - post the ModeChange to pipelined mode (4.2)
+ * @conn: the connection, conn->lock held; sdp_src_may_change() was true
  *
  * Context: process or softirq.
  * Return: false if it may not go yet.
@@ -251,8 +261,8 @@ bool sdp_ctl_push_pipelined(struct sdp_conn *conn)
 /**
  * sdp_ctl_push_data() - post a Data message without payload
  * @conn: the connection, conn->lock held
- * @class: SDP_FLOW_UPDATE to tell of new buffers; SDP_FLOW_PAYLOAD to use one of
- *	the peer's up
+ * @class: SDP_FLOW_UPDATE to tell the peer of new buffers; SDP_FLOW_PAYLOAD to
+ *	use up one of the peer's buffers
  *
  * Context: process or softirq.
  * Return: false if it may not go yet.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RDMA devices come and go; this file turns that into objects with references.
+ * RDMA devices, which come and go, as objects with references.
  *
  * The RDMA core calls remove() of its clients in the reverse order of their
  * registration, so ours runs before rdma_cm's own removal event, and the core
- * waits in it.  All queue pairs, completion queues and CM ids of ours must be
- * gone when it returns: the layer above ends its connections, each of which
- * holds a reference, and remove() waits for the last of them.
+ * waits for it.  All queue pairs, completion queues and CM ids of ours must be
+ * gone when it returns.  The layer above ends its connections, each of which
+ * holds a reference, and remove() waits for the last reference.
  *
- * A device without an InfiniBand CM (iWARP) is passed over.
+ * A device without an InfiniBand CM (iWARP) is not used.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -40,11 +40,11 @@ void sdp_dev_put(struct sdp_dev *dev)
 }
 
 /**
- * sdp_dev_get() - find ours of an RDMA device
+ * sdp_dev_get() - find the object of an RDMA device
  * @ib: the device
  *
  * Context: any but hard interrupt.
- * Return: a reference, or NULL if the device cannot carry SDP or is going.
+ * Return: a reference; NULL if the device cannot carry SDP or is being removed.
  */
 struct sdp_dev *sdp_dev_get(struct ib_device *ib)
 {
@@ -63,11 +63,11 @@ out:
 /**
  * sdp_dev_for_each() - call a function for each device
  * @fn: called with a reference held; may sleep; its first error ends the walk.
- *	Called for a device twice if another goes meanwhile
- * @arg: handed on
+ *	It may be called twice for a device if another is removed meanwhile
+ * @arg: passed to @fn
  *
- * Context: process; sleeps.  Devices that come or go meanwhile may be missed:
- * who needs them all serialises with add() and remove() himself.
+ * Context: process; sleeps.  Devices that come or go meanwhile may be missed: a
+ * caller that needs them all has to serialise with add() and remove().
  * Return: 0 or the error of @fn.
  */
 int sdp_dev_for_each(int (*fn)(struct sdp_dev *dev, void *arg), void *arg)
@@ -81,7 +81,7 @@ again:
 		if (!kref_get_unless_zero(&dev->ref))
 			continue;
 		spin_unlock_bh(&sdp_dev_list_lock);
-		/* The previous one stayed listed by its reference till here. */
+		/* Its reference kept the previous one's links until here. */
 		if (prev)
 			sdp_dev_put(prev);
 		prev = dev;
@@ -89,7 +89,7 @@ again:
 		spin_lock_bh(&sdp_dev_list_lock);
 		if (err)
 			break;
-		/* Removed while unlocked: its links lead nowhere any more. */
+		/* Removed while unlocked, and off the list: start again. */
 		if (list_empty(&dev->node))
 			goto again;
 	}
@@ -99,7 +99,7 @@ again:
 	return err;
 }
 
-/* Addresses or links are not what they were: ask everybody anew. */
+/* Addresses or links have changed: forget what is known of destinations. */
 static void sdp_dev_event(struct ib_event_handler *handler,
 			  struct ib_event *event)
 {
@@ -152,7 +152,9 @@ static int sdp_dev_add(struct ib_device *ib)
 			    ib->attrs.max_cqe);
 	sdp_cq_pool_init(&dev->send_cqs, ib, dev->sq_size);
 	sdp_cq_pool_init(&dev->recv_cqs, ib, dev->rq_size);
-	/* ocrdma takes iova for where in the first page it begins: that is copied. */
+	/* ocrdma derives the offset in the first page from iova, which is
+	 * random here: it gets no registrations, and all is copied.
+	 */
 	sdp_mr_pool_init(&dev->mrs, dev->pd,
 			 ib->ops.driver_id == RDMA_DRIVER_OCRDMA ? 0 : SDP_UMEM_PAGES + 1);
 	dev->reg_alone = ib->ops.driver_id == RDMA_DRIVER_RXE;
@@ -170,7 +172,7 @@ static int sdp_dev_add(struct ib_device *ib)
 	return 0;
 
 fail:
-	/* The RDMA core says nothing to that. */
+	/* The RDMA core does not report errors of add(). */
 	pr_warn("%s: device not used (%d)\n", dev_name(&ib->dev), err);
 	return err;
 }

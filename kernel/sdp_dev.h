@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * One object per RDMA device: its protection domain, its limits, and the
- * reference by which removal waits for all that was made on it.
+ * references by which removal waits for all that was made on it.
  */
 #ifndef _SDP_DEV_H
 #define _SDP_DEV_H
@@ -30,27 +30,28 @@ struct sdp_dev {
 
 	spinlock_t lock;		/* softirq-safe, leaf: conns */
 	struct list_head conns;		/* of the transport, for removal */
-	bool going;			/* removal has begun: no new ones */
+	bool going;			/* removal has begun: no new conns */
 
-	struct sdp_cq_pool send_cqs;	/* of so many entries */
-	struct sdp_cq_pool recv_cqs;
+	struct sdp_cq_pool send_cqs;	/* of sq_size entries */
+	struct sdp_cq_pool recv_cqs;	/* of rq_size entries */
 	struct sdp_mr_pool mrs;
 
-	u16 sq_size;			/* requests per queue, at most */
-	u16 rq_size;
-	u8 max_rd_atom;			/* RDMA Reads in flight, at most 255 */
-	/* Soft-RoCE that repeats what was not acknowledged carries out local
-	 * requests among it once more, and a registration that is valid already
-	 * puts the queue pair into error: so it has to be the first under way.
+	u16 sq_size;			/* most requests in a send queue */
+	u16 rq_size;			/* most requests in a receive queue */
+	u8 max_rd_atom;			/* most RDMA Reads in flight: 1 to 4 */
+	/* When soft-RoCE repeats what was not acknowledged it carries out local
+	 * requests among it again, and making a valid registration valid puts
+	 * the queue pair into error.  So a registration has to be the first
+	 * request under way.
 	 */
 	bool reg_alone;
 };
 
-/* The layer above is told of devices; both calls may sleep. */
+/* How the layer above hears of devices; both calls may sleep. */
 struct sdp_dev_ops {
 	/* A device may be used from now on. */
 	void (*add)(struct sdp_dev *dev);
-	/* It goes: end all that stands on it; sdp_dev waits for the references. */
+	/* It goes: end all that uses it; sdp_dev.c waits for the references. */
 	void (*remove)(struct sdp_dev *dev);
 };
 

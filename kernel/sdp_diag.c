@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sock_diag for family 27: a dump of listeners and connections, or of those that
- * TCP took over.
+ * sock_diag for family 27: a dump of listeners and connections, or of the
+ * sockets that TCP took over.
  *
  * AF_INET belongs to inet_diag, whose tables do not know our connections, so
  * this family number, which no socket reports, stands for "all that is SDP".
- * A dump that does not fit one message goes on where it stopped: cb->args[0] is
- * the place of the listener that is next, cb->args[1] that of the connection, or
- * cb->args[0] the serial number of the record.  So the work is as the number of
- * entries, no lock is held but that of the one that is copied, and what is there
- * from the beginning to the end is shown once; what comes or goes meanwhile may be
+ *
+ * A dump that does not fit one message goes on where it stopped.  cb->args[0]
+ * is the place of the next listener, and cb->args[1] that of the next
+ * connection; for sockets that fell back cb->args[0] is the serial number of
+ * the next record.  So the work grows with the number of entries only, and no
+ * lock is held but that of the entry that is copied.  What exists from the
+ * beginning to the end is shown once.  What comes or goes meanwhile may be
  * missed, as everywhere in sock_diag.
  */
 #include <linux/module.h>
@@ -124,7 +126,7 @@ static void sdp_diag_fill_record(struct sdp_diag_msg *msg,
 	msg->sdm_info.sdpi_reason = record->reason;
 }
 
-/* The first from this place on, with a reference; @place becomes its own. */
+/* The first listener from @place on, referenced; @place is set to its own. */
 static struct sdp_sk *sdp_diag_listener(struct sdp_net *sn, long *place)
 {
 	unsigned long at;

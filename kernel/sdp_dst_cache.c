@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Destinations, and whether they take SDP.
+ * The destination cache: which destinations take SDP.
  *
- * A hash table per namespace, looked at under RCU, and one list of its entries
- * in the order in which they were written.  The table holds at most
- * net.sdp.cache_max entries: the one that was written first makes room.  An
- * answer is out of date when its time is over, or when sdp_dst_cache_forget() was
- * called after it was written: a generation number says so, and nothing has to
- * be walked when a device comes or goes.
+ * Each namespace has a hash table, looked up under RCU, and one list of the
+ * entries in the order in which they were written.  The table holds at most
+ * net.sdp.cache_max entries: the oldest makes room.  An entry is out of date
+ * when its time is over, or when sdp_dst_cache_forget() was called after it was
+ * written.  A generation number tells the latter, so nothing has to be walked
+ * when a device comes or goes.
  *
- * There may be a million of them, so the lock is held for a few at a time, and
- * who reads /proc/net/sdp_peers goes from place to place under RCU.
+ * There may be a million entries.  So the lock is held for a few at a time, and
+ * a reader of /proc/net/sdp_peers goes from index to index under RCU.
  */
 #include <linux/jiffies.h>
 #include <linux/proc_fs.h>
@@ -26,26 +26,26 @@
 struct sdp_dst {
 	struct rhash_head hash;
 	struct list_head node;		/* sdp_dst_cache.list */
-	u32 place;			/* in sdp_dst_cache.all */
+	u32 place;			/* index in sdp_dst_cache.all */
 	struct rcu_head rcu;
 	struct sdp_dst_key key;
-	unsigned long since;		/* jiffies */
-	unsigned int ms;		/* that it holds, from then on; LACKS */
+	unsigned long since;		/* jiffies when it was written */
+	unsigned int ms;		/* milliseconds from since on that SDP_PEER_LACKS holds */
 	int generation;
-	unsigned int listens;		/* sdp_dst_cache.listens, when written */
+	unsigned int listens;		/* sdp_dst_cache.listens when it was written */
 	u8 known;			/* enum sdp_peer_known */
 	u8 reason;			/* enum sdp_reason */
 };
 
-enum { SDP_DST_CACHE_PORTS = 256 };	/* that listen() is counted apart for */
+enum { SDP_DST_CACHE_PORTS = 256 };	/* groups of ports for which listen() is counted */
 
 struct sdp_dst_cache {
 	struct rhashtable table;
 	spinlock_t lock;		/* writers, and the list; a leaf */
 	struct list_head list;		/* the oldest first */
-	struct xarray all;		/* for /proc; from 1 */
+	struct xarray all;		/* for /proc, by sdp_dst.place; from 1 */
 	unsigned int count;
-	unsigned int listens[SDP_DST_CACHE_PORTS];	/* listen() calls, by port */
+	unsigned int listens[SDP_DST_CACHE_PORTS];	/* listen() calls, by group of ports */
 };
 
 static const struct rhashtable_params sdp_dst_cache_params = {
@@ -58,15 +58,16 @@ static const struct rhashtable_params sdp_dst_cache_params = {
 static unsigned int sdp_dst_cache_id __read_mostly;
 static atomic_t sdp_dst_cache_generation;
 
-/* A probe that says nothing within this time is not waited for any more. */
+/* Milliseconds after which a probe without an answer is given up. */
 enum { SDP_DST_CACHE_PROBE_MS = 60000 };
 
-/* Parts of cache_timeout that the first such time counts; how many times as long
- * the next one does.
+/*
+ * A first failure that may be transient holds for this part of cache_timeout,
+ * each that follows for so many times as long as the one before.
  */
 enum { SDP_DST_CACHE_ONCE = 64, SDP_DST_CACHE_AGAIN = 4 };
 
-enum { SDP_DST_CACHE_PIECE = 64 };	/* removed without a pause, at most */
+enum { SDP_DST_CACHE_PIECE = 64 };	/* entries removed without a pause, at most */
 
 static struct sdp_dst_cache *sdp_dst_cache_of(const struct sdp_net *sn)
 {
@@ -78,7 +79,7 @@ static unsigned int *sdp_dst_cache_listens(struct sdp_dst_cache *peers, __be16 p
 	return &peers->listens[ntohs(port) % SDP_DST_CACHE_PORTS];
 }
 
-/* Is it still true? */
+/* Whether an entry is still valid. */
 static bool sdp_dst_cache_fresh(const struct sdp_net *sn,
 				const struct sdp_dst *peer)
 {
@@ -90,7 +91,7 @@ static bool sdp_dst_cache_fresh(const struct sdp_net *sn,
 		return false;
 	if (known == SDP_PEER_TAKES)
 		return true;
-	/* Perhaps it was a port of this host. */
+	/* It may be a port of this host, with a listener by now. */
 	if (READ_ONCE(peer->reason) == SDP_REASON_REFUSED &&
 	    READ_ONCE(peer->listens) !=
 	    READ_ONCE(*sdp_dst_cache_listens(sdp_dst_cache_of(sn), peer->key.port)))
@@ -102,7 +103,7 @@ static bool sdp_dst_cache_fresh(const struct sdp_net *sn,
 }
 
 /**
- * sdp_dst_cache_ask() - does this destination take SDP?
+ * sdp_dst_cache_ask() - whether a destination takes SDP
  * @sn: namespace
  * @key: the destination, with its port
  *
@@ -117,7 +118,7 @@ enum sdp_peer_known sdp_dst_cache_ask(struct sdp_net *sn,
 	struct sdp_dst_key host = *key;
 	struct sdp_dst *peer;
 
-	/* What was written when there was a memory is not looked at either. */
+	/* An entry from before cache_max became 0 does not count either. */
 	if (!READ_ONCE(sn->cache_max))
 		return SDP_PEER_UNKNOWN;
 	host.port = 0;
@@ -141,7 +142,7 @@ static void sdp_dst_cache_remove(struct sdp_dst_cache *peers, struct sdp_dst *pe
 	kfree_rcu(peer, rcu);
 }
 
-/* As many of the oldest, if there are. */
+/* Remove @n of the oldest entries, as far as there are so many. */
 static void sdp_dst_cache_remove_oldest(struct sdp_dst_cache *peers, unsigned int n)
 {
 	lockdep_assert_held(&peers->lock);
@@ -156,7 +157,7 @@ static struct sdp_dst *sdp_dst_cache_find(struct sdp_dst_cache *peers,
 {
 	struct sdp_dst *peer;
 
-	rcu_read_lock();	/* the lock keeps it after */
+	rcu_read_lock();	/* peers->lock keeps the entry after */
 	peer = rhashtable_lookup(&peers->table, key, sdp_dst_cache_params);
 	rcu_read_unlock();
 	return peer;
@@ -189,7 +190,7 @@ static struct sdp_dst *sdp_dst_cache_add(struct sdp_dst_cache *peers,
 	return peer;
 }
 
-/* No memory: then it is not known, and the next attempt finds out. */
+/* Write an entry.  Without memory there is none, and the next attempt finds out. */
 static void sdp_dst_cache_write(struct sdp_net *sn, struct sdp_dst_cache *peers,
 				const struct sdp_dst_key *key, u8 known, u8 reason,
 				unsigned int ms)
@@ -198,14 +199,14 @@ static void sdp_dst_cache_write(struct sdp_net *sn, struct sdp_dst_cache *peers,
 	unsigned int max = sdp_net_bounded(sn, cache_max);
 
 	lockdep_assert_held(&peers->lock);
-	/* Nothing is to be remembered, nor what was true before. */
+	/* Nothing is to be kept, nor what was kept before. */
 	if (!max) {
 		if (peer)
 			sdp_dst_cache_remove(peers, peer);
 		return;
 	}
 	if (!peer) {
-		/* What a smaller maximum leaves over goes little by little. */
+		/* After cache_max was lowered the excess goes little by little. */
 		if (peers->count >= max)
 			sdp_dst_cache_remove_oldest(peers,
 						    min(peers->count - max + 1,
@@ -224,12 +225,12 @@ static void sdp_dst_cache_write(struct sdp_net *sn, struct sdp_dst_cache *peers,
 }
 
 /**
- * sdp_dst_cache_probing() - this caller will find out
+ * sdp_dst_cache_probing() - claim the probe of a destination
  * @sn: namespace
  * @key: the destination, with its port
  *
  * Context: process.
- * Return: true if nobody else is finding out; the caller's answer is
+ * Return: true if nobody else probes it; the caller reports the result by
  * sdp_dst_cache_learn().
  */
 bool sdp_dst_cache_probing(struct sdp_net *sn, const struct sdp_dst_key *key)
@@ -249,8 +250,9 @@ bool sdp_dst_cache_probing(struct sdp_net *sn, const struct sdp_dst_key *key)
 }
 
 /*
- * Silence may be an accident, and a lack of room a moment's.  So may be that a host was
- * not found: one question for its address that was lost, or a moment without a route.
+ * Whether a failure may be transient.  Silence may be an accident, and a lack
+ * of room last a moment.  A host may not be found because one query for its
+ * address was lost, or because there was no route for a moment.
  */
 static bool sdp_dst_cache_passes(u8 reason)
 {
@@ -258,8 +260,9 @@ static bool sdp_dst_cache_passes(u8 reason)
 	       reason == SDP_REASON_NO_ROUTE;
 }
 
-/* The first that passes is held against it for a short time only, each that
- * follows for a longer one.
+/*
+ * Milliseconds that a failure holds: a short time for the first one that may be
+ * transient, a longer one for each that follows.
  */
 static unsigned int sdp_dst_cache_how_long(const struct sdp_dst *peer, u8 reason,
 					   unsigned int most)
@@ -271,7 +274,10 @@ static unsigned int sdp_dst_cache_how_long(const struct sdp_dst *peer, u8 reason
 	return min_t(u64, most, (u64)SDP_DST_CACHE_AGAIN * peer->ms);
 }
 
-/* It lacks SDP; not worth a word if nobody will ask. */
+/*
+ * Write that a destination lacks SDP; not if cache_timeout is 0, when nobody
+ * asks.
+ */
 static void sdp_dst_cache_lacks(struct sdp_net *sn, struct sdp_dst_cache *peers,
 				const struct sdp_dst_key *key, u8 reason)
 {
@@ -279,8 +285,8 @@ static void sdp_dst_cache_lacks(struct sdp_net *sn, struct sdp_dst_cache *peers,
 	unsigned int most = READ_ONCE(sn->cache_timeout);
 
 	lockdep_assert_held(&peers->lock);
-	/* Who asked before that was known has seen the same moment; it does not
-	 * follow.
+	/* An attempt that began before this was known saw the same failure: it
+	 * counts as the same one, not as the next.
 	 */
 	if (peer && peer->reason == reason && sdp_dst_cache_passes(reason) &&
 	    sdp_dst_cache_fresh(sn, peer))
@@ -293,7 +299,7 @@ static void sdp_dst_cache_lacks(struct sdp_net *sn, struct sdp_dst_cache *peers,
 }
 
 /**
- * sdp_dst_cache_learn() - what an attempt has found
+ * sdp_dst_cache_learn() - keep the result of an attempt
  * @sn: namespace
  * @key: the destination, with its port
  * @reason: enum sdp_reason; SDP_REASON_NONE: it takes SDP.  Reasons that say
@@ -312,7 +318,7 @@ void sdp_dst_cache_learn(struct sdp_net *sn, const struct sdp_dst_key *key,
 	spin_lock_bh(&peers->lock);
 	switch (reason) {
 	case SDP_REASON_NONE:
-		/* Was it the host that did not answer?  It does now. */
+		/* The host may be known not to answer.  It does now. */
 		peer = sdp_dst_cache_find(peers, &host);
 		if (peer)
 			sdp_dst_cache_remove(peers, peer);
@@ -329,7 +335,7 @@ void sdp_dst_cache_learn(struct sdp_net *sn, const struct sdp_dst_key *key,
 		sdp_dst_cache_lacks(sn, peers, key, reason);
 		break;
 	default:
-		/* A probe that found nothing out. */
+		/* Of a probe: it found nothing out. */
 		peer = sdp_dst_cache_find(peers, key);
 		if (peer && peer->known == SDP_PEER_ASKED)
 			sdp_dst_cache_remove(peers, peer);
@@ -338,9 +344,9 @@ void sdp_dst_cache_learn(struct sdp_net *sn, const struct sdp_dst_key *key,
 }
 
 /**
- * sdp_dst_cache_forget() - devices or routes are not what they were
+ * sdp_dst_cache_forget() - invalidate all entries of all namespaces
  *
- * Forgets all that was said of all destinations in all namespaces.
+ * For changes of devices or routes.
  *
  * Context: any but hard interrupt.
  */
@@ -350,12 +356,12 @@ void sdp_dst_cache_forget(void)
 }
 
 /**
- * sdp_dst_cache_listening() - a port of this namespace takes SDP from now on
+ * sdp_dst_cache_listening() - a socket of this namespace listens by SDP
  * @sn: namespace
- * @port: its number
+ * @port: its port
  *
- * Forgets that ports of this number have refused, also those of other hosts: which
- * addresses are this host's is not looked at.
+ * Invalidates refusals of ports with this number, also those of other hosts:
+ * which addresses are this host's is not looked at.
  *
  * Context: process or softirq.
  */
@@ -370,7 +376,7 @@ void sdp_dst_cache_listening(struct sdp_net *sn, __be16 port)
 }
 
 /**
- * sdp_dst_cache_empty() - forget all destinations of a namespace
+ * sdp_dst_cache_empty() - remove all entries of a namespace
  * @sn: namespace
  *
  * Context: process.
@@ -389,7 +395,7 @@ void sdp_dst_cache_empty(struct sdp_net *sn)
 	}
 }
 
-/* The first from this place on, which becomes its own. */
+/* The first entry from this index on; *pos becomes its index. */
 static void *sdp_dst_cache_from(struct seq_file *seq, loff_t *pos)
 {
 	struct sdp_dst_cache *peers = net_generic(seq_file_net(seq), sdp_dst_cache_id);

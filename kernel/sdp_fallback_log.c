@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who fell back, and why.
+ * Which sockets fell back to TCP, and why.
  *
- * A socket that TCP has taken over has nothing of ours: there is no place in
- * it for the reason, and nobody tells us when it is closed.  So the reason is
- * kept here, under the socket's cookie, which is never used again: the newest
- * net.sdp.fallback_records of each namespace, by their serial numbers, which
- * have no gaps.  Whatever is asked of them is found without a walk.
+ * A socket that TCP has taken over has nothing of ours: there is no place in it
+ * for the reason, and nothing of ours is called when it is closed.  So the
+ * reason is kept here, under the socket's cookie, which is never used again.
+ * Each namespace keeps its newest net.sdp.fallback_records records.  Their
+ * serial numbers have no gaps, so every query is answered without a walk.
  */
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -20,11 +20,11 @@
 #include "sdp_net.h"
 
 struct sdp_fallback_log {
-	spinlock_t lock;		/* a leaf, but for those of the arrays */
-	struct xarray all;		/* by serial number */
-	struct xarray newest;		/* of each socket, by its cookie */
+	spinlock_t lock;		/* a leaf but for the locks of the xarrays */
+	struct xarray all;		/* all records, by serial number */
+	struct xarray newest;		/* the newest record of each socket, by cookie */
 	unsigned int count;
-	unsigned long serial;		/* of the newest */
+	unsigned long serial;		/* serial number of the newest record */
 };
 
 #define SDP_FALLBACK_LOG_GFP	(GFP_ATOMIC | __GFP_NOWARN)
@@ -69,7 +69,7 @@ static unsigned long sdp_fallback_log_oldest(const struct sdp_fallback_log *reco
 	return records->serial - records->count + 1;
 }
 
-/* Off all lists, of which there is one at least: the caller's. */
+/* Remove the oldest record, which exists; the caller owns it then. */
 static struct sdp_fallback_entry *sdp_fallback_log_take_oldest(struct sdp_fallback_log *records)
 {
 	struct sdp_fallback_entry *record;
@@ -82,7 +82,7 @@ static struct sdp_fallback_entry *sdp_fallback_log_take_oldest(struct sdp_fallba
 	return record;
 }
 
-/* What a smaller maximum leaves over, one at a time; NULL: nothing. */
+/* Remove one record of those above a lowered maximum; NULL: there is none. */
 static struct sdp_fallback_entry *sdp_fallback_log_take_excess(struct sdp_fallback_log *records,
 							       unsigned int max)
 {
@@ -97,7 +97,7 @@ static struct sdp_fallback_entry *sdp_fallback_log_take_excess(struct sdp_fallba
 	return record;
 }
 
-/* -ENOMEM: it is on no list. */
+/* On -ENOMEM the record is in neither xarray. */
 static int sdp_fallback_log_store(struct sdp_fallback_log *records,
 				  struct sdp_fallback_entry *record)
 {
@@ -121,13 +121,14 @@ static int sdp_fallback_log_store(struct sdp_fallback_log *records,
 }
 
 /**
- * sdp_fallback_log_add() - this socket is TCP's from now on
- * @sk: the socket, with its names
+ * sdp_fallback_log_add() - record that a socket fell back
+ * @sk: the socket, with its addresses
  * @reason: enum sdp_reason
- * @by_ulp: whether it came by door 3
+ * @by_ulp: whether it was made by TCP_ULP
  *
- * The oldest record makes room for it; net.sdp.fallback_records says how many
- * are kept.  Without memory, and without a record to overwrite, none is.
+ * The oldest record makes room; net.sdp.fallback_records says how many are
+ * kept.  Without memory the oldest record is overwritten; if there is none,
+ * nothing is recorded.
  *
  * Context: process; the socket lock held, or nobody else has the socket.
  */
@@ -161,12 +162,12 @@ void sdp_fallback_log_add(struct sock *sk, u8 reason, bool by_ulp)
 }
 
 /**
- * sdp_fallback_log_find() - is there a record of this socket?
+ * sdp_fallback_log_find() - find the newest record of a socket
  * @sk: a TCP socket
- * @record: filled in with the newest
+ * @record: filled in with it
  *
  * Context: process or softirq.
- * Return: true if there is.
+ * Return: true if there is one.
  */
 bool sdp_fallback_log_find(struct sock *sk, struct sdp_fallback_entry *record)
 {
@@ -177,7 +178,7 @@ bool sdp_fallback_log_find(struct sock *sk, struct sdp_fallback_entry *record)
 
 	spin_lock_bh(&records->lock);
 	it = xa_load(&records->newest, cookie);
-	/* An index may be shorter than a cookie. */
+	/* An index of an xarray may be shorter than a cookie. */
 	found = it && it->cookie == cookie;
 	if (found)
 		*record = *it;
@@ -188,8 +189,10 @@ bool sdp_fallback_log_find(struct sock *sk, struct sdp_fallback_entry *record)
 /**
  * sdp_fallback_log_next() - walk the records of a namespace
  * @sn: namespace
- * @serial: the number after the last one's, 0 for the first
- * @record: filled in with that, or the oldest there is if that is gone
+ * @serial: serial number after that of the last record; 0: begin with the
+ *	oldest
+ * @record: filled in with the record of that number, or with the oldest if that
+ *	is gone
  *
  * Context: process or softirq.
  * Return: false if the last one was the newest.
@@ -243,7 +246,7 @@ static struct pernet_operations sdp_fallback_log_ops = {
 };
 
 /**
- * sdp_fallback_log_init() - begin to keep records
+ * sdp_fallback_log_init() - register the records of each namespace
  *
  * Context: process.
  * Return: 0 or a negative errno.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is on record of connections that TCP took over; see sdp_fallback_log.c.
+ * Records of sockets that fell back to TCP; see sdp_fallback_log.c.
  */
 #ifndef _SDP_FALLBACK_LOG_H
 #define _SDP_FALLBACK_LOG_H
@@ -14,7 +14,7 @@ struct sdp_net;
 
 struct sdp_fallback_entry {
 	unsigned long serial;	/* ascends within a namespace; from 1 */
-	u64 cookie;		/* the socket's; no other ever has it */
+	u64 cookie;		/* cookie of the socket, which no other ever has */
 	u64 inode;
 	struct in6_addr saddr;	/* IPv4 as v4-mapped */
 	struct in6_addr daddr;
@@ -22,7 +22,7 @@ struct sdp_fallback_entry {
 	__be16 dport;
 	u16 family;		/* of the socket */
 	u8 reason;		/* enum sdp_reason */
-	bool by_ulp;		/* door 3 */
+	bool by_ulp;		/* made by TCP_ULP */
 	kuid_t uid;
 	time64_t since;		/* seconds, as ktime_get_seconds() */
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Three doors, one object.
+ * The three ways to make an SDP socket.  All give the same object.
  *
  * 1. socket(27, SOCK_STREAM, 0 or IPPROTO_TCP): the historic family number.
  *    The sock is taken out of a TCP socket made on the way, so that TCP's
  *    creation hooks run with the real family.
- * 2. socket(AF_INET or AF_INET6, SOCK_STREAM, 257): inet_create() finds us by
- *    the protocol number and calls sdp_family_birth() as the proto's init(),
- *    which turns the sock into TCP's.  The proto is an unregistered copy of
- *    TCP's; it lives in the sock for the length of that call only.
+ * 2. socket(AF_INET or AF_INET6, SOCK_STREAM, 257): inet_create() finds the
+ *    protocol number and calls sdp_family_birth() as the proto's init(), which
+ *    turns the sock into TCP's.  The proto is an unregistered copy of TCP's;
+ *    the sock has it for the length of that call only.
  * 3. setsockopt(TCP_ULP, "sdp"): see sdp_ulp.c.
  */
 #include <linux/module.h>
@@ -26,7 +26,7 @@ static int family6;
 module_param(family6, int, 0444);
 MODULE_PARM_DESC(family6, "socket family number for IPv6, 0: none (default 0)");
 
-/* Door 2 */
+/* By protocol number */
 
 static struct proto sdp_family_prot[2];
 
@@ -37,13 +37,13 @@ static int sdp_family_birth(struct sock *sk)
 
 	sk->sk_protocol = IPPROTO_TCP;
 	sk->sk_prot = tcp;
-	sk->sk_prot_creator = tcp;	/* time wait and clones look at it */
+	sk->sk_prot_creator = tcp;	/* time wait and clones use it */
 	sk->sk_backlog_rcv = tcp->backlog_rcv;
 	sk->sk_socket->ops = sdp_ulp_tcp(sk);
 	err = tcp->init(sk);
 	if (!err)
 		err = sdp_ulp_attach(sk, sk->sk_socket);
-	module_put(THIS_MODULE);	/* sk_prot_alloc() took the copy's owner */
+	module_put(THIS_MODULE);	/* from sk_prot_alloc(): the copy's owner */
 	return err;
 }
 
@@ -63,7 +63,7 @@ static struct inet_protosw sdp_family_sw6 = {
 	.flags		= INET_PROTOSW_ICSK,
 };
 
-/* Door 1 */
+/* By family number */
 
 static int sdp_family_create(struct net *net, struct socket *sock, int protocol,
 			     int kern, int inet_family)
@@ -89,7 +89,7 @@ static int sdp_family_create(struct net *net, struct socket *sock, int protocol,
 		ssk->historic = inet_family == AF_INET;
 		sdp_ulp_put(ssk);
 	} else {
-		/* __sock_create() forgets the sock when we fail. */
+		/* On error __sock_create() does not release the sock. */
 		sdp_ulp_tcp(sk)->release(sock);
 		sock->sk = NULL;
 	}
@@ -127,7 +127,7 @@ static int __init sdp_family_register(struct net_proto_family *pf, int number)
 }
 
 /**
- * sdp_family_init() - open the doors: programs may make sockets from now on
+ * sdp_family_init() - register families and protocol: sockets can be made now
  *
  * Context: process.
  * Return: 0 or a negative errno.
@@ -170,7 +170,7 @@ fail_family4:
 }
 
 /**
- * sdp_family_exit() - close them; no socket of ours is left
+ * sdp_family_exit() - undo sdp_family_init(); no socket of ours is left
  *
  * Context: process.
  */

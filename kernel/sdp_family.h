@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ways in; see sdp_family.c.
+ * The ways to make an SDP socket; see sdp_family.c.
  */
 #ifndef _SDP_FAMILY_H
 #define _SDP_FAMILY_H

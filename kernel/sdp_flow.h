@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Flow control of one connection: credits, sequence numbers, "may I send",
- * "must I tell the peer about new buffers" (protocol text, section 3).
+ * Flow control of one connection: credits, sequence numbers, whether a message
+ * may be sent, whether the peer must be told of new buffers (protocol text,
+ * section 3).
  *
  * A credit is one receive buffer that the peer has posted; each message, of
- * whatever kind, uses one.  The peer says in every message how many buffers it
- * has posted and up to which message of ours it had seen when it wrote that;
- * what it cannot have seen yet is still to be taken off.  So nothing is ever
- * counted up: the newest header replaces what was known.
+ * whatever kind, uses one.  The peer's header says how many buffers it has
+ * posted, and which of our messages was the last that it had seen by then.
+ * Messages sent after that one are subtracted.  So credits are never added up:
+ * the newest header replaces what was known.
  *
  * The caller's lock makes struct sdp_flow one snapshot: a header is written
  * from it in one go (Bufs and MSeqAck belong together).  A receive buffer is
- * posted to the hardware first and counted after, a completion is counted
+ * posted to the device first and counted after, a completion is counted
  * before its message is used.
  *
  * Pure: KUnit and the user-space tests compile this file as it stands.
@@ -24,19 +25,19 @@
 
 struct sdp_flow {
 	u32	tx_mseq;	/* MSeq of the last message sent */
-	u32	tx_acked;	/* newest MSeqAck heard: the peer took all up to it */
-	u32	rx_mseq;	/* MSeq of the last message heard */
+	u32	tx_acked;	/* newest MSeqAck: the peer has processed up to it */
+	u32	rx_mseq;	/* MSeq of the last message received */
 	u32	told_mseq;	/* rx_mseq when Bufs was last sent */
-	u16	peer_bufs;	/* Bufs of the newest message heard */
-	u16	posted;		/* receive buffers posted and not yet heard from */
+	u16	peer_bufs;	/* Bufs of the newest message received */
+	u16	posted;		/* receive buffers posted, no message in them yet */
 	u16	told_bufs;	/* Bufs last sent */
-	bool	told_stale;	/* a message other than an update heard since */
+	bool	told_stale;	/* a message other than an update came since told_mseq */
 };
 
 /* What a message is for: decides which of the last credits it may use (3.2). */
 enum sdp_flow_class {
-	SDP_FLOW_PAYLOAD,	/* carries user bytes, or a SrcAvail: leaves 2 */
-	SDP_FLOW_CONTROL,	/* leaves 1 */
+	SDP_FLOW_PAYLOAD,	/* user data or a SrcAvail: must leave 2 credits */
+	SDP_FLOW_CONTROL,	/* control message: must leave 1 credit */
 	SDP_FLOW_UPDATE,	/* empty Data that gives credits: may use the last */
 };
 
@@ -48,11 +49,11 @@ void sdp_flow_take(struct sdp_flow *flow, struct sdp_wire_msg *msg);
 /**
  * sdp_flow_hold_ack() - have a message acknowledge less than it could
  * @msg: as sdp_flow_take() left it
- * @ack: MSeqAck to say; not less than was said before
+ * @ack: MSeqAck to send instead; not less than was sent before
  *
- * Bufs is counted from the message that is acknowledged: those which came since
- * have used buffers that are part of it.  So the peer knows of as many as it
- * would otherwise.
+ * The peer counts Bufs from the acknowledged message on.  Later messages have
+ * used buffers already, so these are added to Bufs: the peer knows of as many
+ * free buffers as it would otherwise.
  *
  * Context: the caller's lock; pure.
  */

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The transport over verbs: the callback of ib_cm, the worker of a connection,
- * its end, and the table.  The hello exchange is in sdp_ib_active.c and
- * sdp_ib_passive.c.
+ * its teardown, and the transport's table.  The hello exchange is in
+ * sdp_ib_active.c and sdp_ib_passive.c.
  *
- * ib_cm runs the callbacks of all its users, host-wide, from one workqueue.
- * So our callback only copies what it was given, sets a bit of ib->todo, and
- * queues the worker; for a REQ it validates and admits first.  The worker of a
- * connection runs alone and does its bits in the order of enum sdp_ib_todo: it
- * alone touches the CM id, the resolver and the queue pair's state.  It waits for
- * nobody's caller: what needs rx.poll, and does not get it, is done when it is
- * called again.
+ * ib_cm runs the callbacks of all its users, host-wide, from one workqueue.  So
+ * our callback must not wait: it only copies what it was given, sets a bit of
+ * ib->todo, and queues the connection's worker.  A REQ it validates and admits
+ * first.
+ *
+ * The worker of a connection never runs twice at a time, and does its bits in
+ * the order of enum sdp_ib_todo.  It alone touches the CM id, the resolver and
+ * the queue pair's state.  It does not wait for callers either: a step that
+ * needs rx.poll, and does not get it, is done when the worker is called again.
  *
  * The CM id is destroyed as soon as the DREQ exchange is over, or impossible
  * (sdp_ib_no_rtu()).  The time wait that follows belongs to ib_cm, which keeps
- * what it needs for it (and answers a repeated DREQ) without the id.
+ * what it needs for it, and answers a repeated DREQ, without the id.
  *
- * Device removal.  sdp_dev calls sdp_ib_remove(), which marks every connection
- * of the device lost; their workers destroy what they have.  A connection with
- * a socket lives on without its device half, with the bytes that had arrived.
+ * Device removal: sdp_dev calls sdp_ib_remove(), which marks every connection
+ * of the device as lost; their workers destroy what they have on it.  A
+ * connection with a socket lives on without its device half, with the bytes
+ * that had arrived.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
@@ -35,8 +38,9 @@
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
-/* Rejected for want of room; or the peer's CM has yet to end a connection of the queue
- * pair's number, as of an attempt before this one, or of before we crashed, and does so.
+/* Rejected for now.  The peer has no room; or its CM has yet to end a
+ * connection of this queue pair's number, left from an earlier attempt or from
+ * before this host crashed, and does so now.
  */
 static bool sdp_ib_is_for_now(enum ib_cm_rej_reason reason)
 {
@@ -49,7 +53,7 @@ static bool sdp_ib_is_for_now(enum ib_cm_rej_reason reason)
 static int sdp_ib_cm_heard(struct sdp_ib *ib, const struct ib_cm_event *event)
 {
 	trace_sdp_cm(ib->conn->id, "event", event->event);
-	/* It is there, if late. */
+	/* The peer is there, if late. */
 	WRITE_ONCE(ib->conn->silent_at, 0);
 	switch (event->event) {
 	case IB_CM_REP_RECEIVED:
@@ -92,9 +96,10 @@ static int sdp_ib_cm_heard(struct sdp_ib *ib, const struct ib_cm_event *event)
 }
 
 /*
- * ib_destroy_cm_id() waits for what is told of messages that came.  That one of ours was
- * not answered ib_cm may be about to tell without a reference to its id: so the
- * connection may be over, and its memory is kept for as long as RCU has it.
+ * ib_destroy_cm_id() waits for callbacks that report a received message.  ib_cm
+ * may be about to report that a message of ours was not answered, without a
+ * reference to its id.  So the connection may be over already: RCU keeps its
+ * memory valid.
  */
 static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 			   const struct ib_cm_event *event)
@@ -121,8 +126,9 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 
 /* Teardown */
 
-/* How long the CM repeats a DREQ is the peer's word on the passive side, in its
- * REQ, and may be a day; nobody who closes, or has memory registered, waits for that.
+/* On the passive side the peer's REQ says for how long the CM repeats a DREQ,
+ * which may be a day.  Neither a close nor registered memory may wait that
+ * long.
  */
 enum { SDP_IB_DREQ_MS = 5000 };
 
@@ -136,25 +142,26 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
 	} else if (err == -ENOMEM && !ib->abort_tried &&
 		   sdp_conn_tell_abort(ib->conn)) {
-		/* There is no DREQ, and will be none: the queue pair tells. */
+		/* There will be no DREQ: an AbortConn tells the peer. */
 		ib->abort_tried = true;
 	} else if (ib->awaits_rtu) {
-		/* Until the RTU the CM takes none; nor is that waited for any
-		 * longer, and the timer asks again.
+		/* The CM takes no DREQ before the RTU.  That is waited for no
+		 * longer than this timer, which asks for the DREQ again.
 		 */
 		ib->awaits_rtu = false;
 		ib->dreq_held = true;
 		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
 	} else {
-		/* Not connected, theirs crossed, or it was sent before and the
-		 * time is over: there is nothing to wait for.
+		/* Not connected, or the peer's DREQ crossed ours, or ours was
+		 * sent before and its time is over: there is nothing to wait
+		 * for.
 		 */
 		sdp_ib_queue(ib, SDP_IB_DREP_HEARD);
 	}
 }
 
-/* What was sent before the CM's word of the end may still stand in the queue (6.1),
- * or be in the hands of a reader.
+/* Hear everything that has arrived.  What was sent before the CM reported the
+ * end may still be in the receive queue (6.1), or be with a caller that polls.
  */
 static bool sdp_ib_take_all(struct sdp_ib *ib)
 {
@@ -165,7 +172,7 @@ static bool sdp_ib_take_all(struct sdp_ib *ib)
 	return true;
 }
 
-/* These return false if they must have rx.poll, and did not get it. */
+/* These return false if they need rx.poll and did not get it. */
 
 static bool sdp_ib_dreq_heard(struct sdp_ib *ib)
 {
@@ -173,13 +180,13 @@ static bool sdp_ib_dreq_heard(struct sdp_ib *ib)
 		return false;
 	sdp_tx_run(ib->conn);
 	sdp_conn_event(ib->conn, SDP_EV_DREQ);
-	/* The table asks for a DREP only where it expected none. */
+	/* Send a DREP in any state: the table asks for one only in some. */
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 	return true;
 }
 
-/* There may be no completion that would tell.  Of a peer that has not answered yet
- * it says nothing: the next connection tries SDP again.
+/* There may be no completion that reports this.  Before the peer has answered
+ * it says nothing of the peer: the next connection tries SDP again.
  */
 static bool sdp_ib_broken(struct sdp_ib *ib)
 {
@@ -195,12 +202,12 @@ static bool sdp_ib_broken(struct sdp_ib *ib)
 	return true;
 }
 
-/* Nothing is polled or posted any more. */
+/* End all polling and posting. */
 static bool sdp_ib_stop(struct sdp_conn *conn)
 {
 	if (!sdp_rx_claim(conn))
 		return false;
-	/* What has arrived is the reader's, though the queue pair goes. */
+	/* Hear what has arrived: it stays readable without the queue pair. */
 	sdp_rx_close(conn);
 	clear_bit(SDP_CONN_OPEN, &conn->flags);
 	spin_lock_bh(&conn->lock);
@@ -211,7 +218,7 @@ static bool sdp_ib_stop(struct sdp_conn *conn)
 	return true;
 }
 
-/* Steps 2 and 3 of the teardown told in sdp_conn.c. */
+/* Steps 2 and 3 of the teardown described in sdp_conn.c. */
 static bool sdp_ib_free(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
@@ -251,8 +258,8 @@ static bool sdp_ib_refused(struct sdp_ib *ib)
 		sdp_conn_refuse(ib->conn, ib->err, ib->reason);
 		return true;
 	}
-	/* Late: the peer's CM gave up after we were established, or its host
-	 * ended the connection without having had our RTU.
+	/* A late REJ: the peer's CM gave up after we were established, or the
+	 * peer ended the connection before it had our RTU.
 	 */
 	if (!sdp_ib_take_all(ib))
 		return false;
@@ -261,7 +268,7 @@ static bool sdp_ib_refused(struct sdp_ib *ib)
 	return true;
 }
 
-/* The time wait is the CM's own: we need not stay for it (see the top). */
+/* The time wait is ib_cm's own: the connection does not stay for it. */
 static void sdp_ib_leave_time_wait(struct sdp_ib *ib)
 {
 	if (sdp_conn_state(ib->conn) == SDP_TIME_WAIT_2)
@@ -354,7 +361,7 @@ static void sdp_ib_work(struct work_struct *work)
 		clear_bit(what, &ib->todo);
 		if (sdp_ib_do(ib, what))
 			continue;
-		/* Who polls has us come again, sdp_ib_poll_free(). */
+		/* The poller has it done later: sdp_ib_poll_free(). */
 		set_bit(what, &ib->todo);
 		break;
 	}
@@ -402,9 +409,9 @@ static void sdp_ib_release(struct sdp_conn *conn)
 	kfree_rcu(ib, rcu);
 }
 
-enum { SDP_IB_TELL = 64 };	/* connections, between two pauses */
+enum { SDP_IB_TELL = 64 };	/* connections told between two pauses */
 
-/* Of @untold some, who are the device's again then. */
+/* Tell some of @untold, and put them back on the device's list. */
 static void sdp_ib_tell_lost(struct sdp_dev *dev, struct list_head *untold)
 {
 	struct sdp_ib *ib, *next;
@@ -425,11 +432,11 @@ static void sdp_ib_remove(struct sdp_dev *dev)
 
 	sdp_ib_ports_remove(dev);
 	spin_lock_bh(&dev->lock);
-	dev->going = true;	/* nobody joins them */
+	dev->going = true;	/* no connection joins the list any more */
 	list_splice_init(&dev->conns, &untold);
 	while (!list_empty(&untold)) {
 		sdp_ib_tell_lost(dev, &untold);
-		/* Who goes meanwhile leaves the list that he is on. */
+		/* A connection that ends meanwhile leaves the list it is on. */
 		spin_unlock_bh(&dev->lock);
 		cond_resched();
 		spin_lock_bh(&dev->lock);
@@ -471,7 +478,7 @@ const struct sdp_xport sdp_ib_xport = {
 
 /**
  * sdp_ib_init() - become a client of the RDMA core and use its devices
- * @upper: whom to ask when a request arrives
+ * @upper: decides about requests that arrive
  *
  * Context: process; sleeps.
  * Return: 0 or a negative errno.
@@ -504,8 +511,8 @@ int __init sdp_ib_init(const struct sdp_xport_upper *upper)
 void sdp_ib_exit(void)
 {
 	sdp_dev_exit();
-	/* An address may be resolved yet, and tell the worker: it is taken to
-	 * pieces when nobody is left for whom it could come.
+	/* A resolver may still find an address and queue a worker, so the
+	 * workqueue goes when there is no connection left.
 	 */
 	sdp_conn_wait_all();
 	destroy_workqueue(sdp_ib_wq);

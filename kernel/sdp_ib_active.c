@@ -2,16 +2,18 @@
 /*
  * The active side of the hello exchange: from an address to the RTU.
  *
- * rdma_cm only turns addresses into device, port, GID and path; its own
- * connection requests carry 36 bytes of its own before ours and another
- * service id.  So the REQ is sent by ib_cm itself, with the Hello as its whole
- * private data and service id 0x10000 + port, and the resolver is destroyed
- * once the REQ is out.
+ * rdma_cm only turns addresses into device, port, GID and path: its connection
+ * requests carry 36 bytes of its own before ours, and another service id.  So
+ * the REQ is sent by ib_cm itself, with the Hello as its whole private data and
+ * service id 0x10000 + port.  The resolver, an rdma_cm id, is destroyed once
+ * the REQ is out.
  *
- * A probe goes the same way, but that it asks by SIDR where others send the REQ.
+ * A probe goes the same way, but sends a SIDR REQ instead of the REQ.
  *
- * Whatever is tried again, be it to find a neighbour or room in a backlog, is
- * tried until ib->deadline: the attempt's timer never waits longer.
+ * What fails for now, because a neighbour is not known or a backlog is full, is
+ * tried again until ib->deadline: the attempt's timer never waits longer.  What
+ * fails for good ends the attempt by sdp_ib_refuse(), with an errno for the
+ * user and an enum sdp_reason.
  */
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
@@ -26,19 +28,19 @@
 #include "sdp_trace.h"
 
 enum {
-	/* 4.096 us * 2^n: the answer of a CM that does not come (16 ms to
-	 * 0.5 s, of which ib_cm waits twice as long for the answer to a REQ).
+	/* CM response timeouts, 4.096 us * 2^n: 16 ms to 0.5 s.  ib_cm waits
+	 * twice as long for the answer to a REQ.
 	 */
 	SDP_IB_CM_TIMEOUT_MIN	= 12,
 	SDP_IB_CM_TIMEOUT_MAX	= 17,
 	SDP_IB_CM_RETRIES	= 15,
 	SDP_IB_CM_TRIES		= SDP_IB_CM_RETRIES + 1,
-	SDP_IB_ASK_MS		= 10,		/* for a neighbour, at first */
-	SDP_IB_BUSY_MS		= 10,		/* for a full backlog, at first */
+	SDP_IB_ASK_MS		= 10,		/* first address look-up */
+	SDP_IB_BUSY_MS		= 10,		/* first pause when busy */
 	SDP_IB_BUSY_MAX_MS	= 1000,
 };
 
-/* For an attempt: not beyond its end. */
+/* Set the attempt's timer, but not beyond the end of the attempt. */
 static void sdp_ib_set_timer(struct sdp_ib *ib, unsigned int ms)
 {
 	unsigned long at = jiffies + msecs_to_jiffies(ms);
@@ -49,13 +51,13 @@ static void sdp_ib_set_timer(struct sdp_ib *ib, unsigned int ms)
 			 max_t(long, at - jiffies, 0));
 }
 
-/* No memory, or the device has no more of something: not the route's fault. */
+/* No memory, or the device is out of a resource: not the route's fault. */
 static bool sdp_ib_short_of(int err)
 {
 	return err == -ENOMEM || err == -ENOBUFS;
 }
 
-/* An address that leads nowhere, said at once or by an event; @err: negative. */
+/* The address cannot be resolved; @err is a negative errno. */
 static void sdp_ib_no_address(struct sdp_ib *ib, int err)
 {
 	if (sdp_ib_short_of(err))
@@ -65,7 +67,7 @@ static void sdp_ib_no_address(struct sdp_ib *ib, int err)
 			      SDP_REASON_NO_DEVICE : SDP_REASON_NO_ROUTE);
 }
 
-/* What the routing tables can say is said at once, as TCP's connect() does. */
+/* Routing errors are reported at once, as by TCP's connect(). */
 int sdp_ib_route(struct sdp_conn *conn)
 {
 	int err;
@@ -86,7 +88,7 @@ int sdp_ib_connect(struct sdp_conn *conn)
 
 	if (!ib)
 		return -ENOMEM;
-	sdp_conn_get(conn);	/* until freed */
+	sdp_conn_get(conn);	/* until sdp_ib_free() */
 	sdp_refill_begin(conn, true);
 	sdp_conn_event(conn, SDP_EV_CONNECT);
 	ib->deadline = jiffies + msecs_to_jiffies(conn->limit_ms);
@@ -127,13 +129,13 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 }
 
 /**
- * sdp_ib_ask_address() - SDP_IB_AGAIN: ask for the neighbour, with more time
- * @ib: the device half; its resolver has nothing to do
+ * sdp_ib_ask_address() - SDP_IB_AGAIN: resolve the address, with more time
+ * @ib: the device half; its resolver is idle
  *
  * The RDMA core looks at the neighbour when it is asked, when the neighbour's
- * state changes, and when the time is over.  A change between its first look
- * and the moment from which it listens for changes is not seen: so it gets
- * little time, and is asked again for as long as we have.
+ * state changes, and when the time is over.  It misses a change between its
+ * first look and the moment from which it listens for changes.  So it gets
+ * little time, and is asked again until the attempt ends.
  *
  * Context: worker; sleeps.
  */
@@ -155,10 +157,11 @@ void sdp_ib_ask_address(struct sdp_ib *ib)
 }
 
 /**
- * sdp_ib_resolve() - SDP_IB_RESOLVE: begin to look for the way to the peer
+ * sdp_ib_resolve() - SDP_IB_RESOLVE: begin to resolve the peer's address
  * @ib: the device half
  *
- * Also to begin anew, when the peer had no room; not if the attempt has ended.
+ * Called again for another try when the peer had no room.  Does nothing if the
+ * attempt has ended.
  *
  * Context: worker; sleeps.
  */
@@ -171,7 +174,7 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 		return;
 	ib->resolved = false;
 	ib->ask_ms = 0;
-	/* The way of the first time may be blocked, or IPsec's, by now. */
+	/* For another try: the route may be blocked, or under IPsec, by now. */
 	err = ib->busy_ms ? sdp_ib_route_source(conn) : 0;
 	if (err) {
 		sdp_ib_refuse(ib, -err, sdp_ib_short_of(err) ?
@@ -187,7 +190,7 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 		return;
 	}
 	rdma_set_ack_timeout(ib->resolver, sdp_ib_ack_timeout(conn));
-	/* Who wants nothing has what the host's administrator wants. */
+	/* A socket without a TOS gets the administrator's default. */
 	if (conn->tos)
 		rdma_set_service_type(ib->resolver, conn->tos);
 	sdp_ib_ask_address(ib);
@@ -223,9 +226,10 @@ void sdp_ib_resolve_route(struct sdp_ib *ib)
 }
 
 /*
- * For ib_cm_req_param: 4.096 us * 2^n, of which all tries together last as long as
- * the attempt may, and up to twice that, if they can: who ends it is our timer, whose
- * REJ the peer hears.  A peer that gives up its REP before cannot tell us.
+ * A CM response timeout for ib_cm_req_param, 4.096 us * 2^n.  All tries
+ * together are to last at least as long as the attempt may, and up to twice
+ * that, as far as the limits allow: then our timer ends the attempt, and the
+ * peer hears its REJ.  A peer that gave up its REP earlier could not tell us.
  */
 static u8 sdp_ib_cm_timeout(u32 limit_ms, u32 tries)
 {
@@ -234,12 +238,12 @@ static u8 sdp_ib_cm_timeout(u32 limit_ms, u32 tries)
 		       SDP_IB_CM_TIMEOUT_MIN, SDP_IB_CM_TIMEOUT_MAX);
 }
 
-/* The device half and the CM id, on the device that the route leads to. */
+/* Bind the connection to the route's device, and make its CM id. */
 static int sdp_ib_open(struct sdp_ib *ib, const struct rdma_cm_id *id)
 {
 	int err;
 
-	if (ib->dev)	/* another try: the queue pair is there already */
+	if (ib->dev)	/* another try: there may be a queue pair already */
 		err = ib->dev->ib == id->device &&
 		      ib->port_num == id->port_num ? 0 : -ENODEV;
 	else
@@ -281,7 +285,7 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 			sdp_ib_cm_timeout(conn->limit_ms, 2 * SDP_IB_CM_TRIES),
 		.local_cm_response_timeout =
 			sdp_ib_cm_timeout(conn->limit_ms, SDP_IB_CM_TRIES),
-		/* 7 would mean 7, but soft-RoCE takes it for ever. */
+		/* Never 7: soft-RoCE takes that for infinitely many. */
 		.retry_count	= READ_ONCE(conn->sn->ack_retries),
 		.rnr_retry_count = SDP_IB_RNR_RETRY,
 		.max_cm_retries	= SDP_IB_CM_RETRIES,
@@ -311,9 +315,7 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 	return ib_send_cm_req(ib->cm_id, &req);
 }
 
-/* A probe asks for the service and no more: whoever listens answers, and
- * nothing stays behind there.
- */
+/* A probe only asks for the service: a listener answers and keeps nothing. */
 static int sdp_ib_try_sidr(struct sdp_ib *ib)
 {
 	struct rdma_cm_id *id = ib->resolver;
@@ -337,9 +339,9 @@ static int sdp_ib_try_sidr(struct sdp_ib *ib)
 
 /**
  * sdp_ib_send_req() - SDP_IB_REQ: the route is resolved, send the REQ
- * @ib: the device half; has a CM id then, and no resolver any more
+ * @ib: the device half; afterwards it has a CM id and no resolver
  *
- * Makes the queue pair, unless it is there from another try.
+ * Makes the queue pair, unless an earlier try has made it.
  *
  * Context: worker; sleeps.
  */
@@ -348,11 +350,11 @@ void sdp_ib_send_req(struct sdp_ib *ib)
 	int err;
 
 	if (sdp_conn_state(ib->conn) != SDP_SYN_SENT)
-		return;		/* nobody would take the answer */
+		return;		/* the attempt is over */
 	err = ib->conn->probe ? sdp_ib_try_sidr(ib) : sdp_ib_try_req(ib);
 	if (err == -ENODEV)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
-	else if (err)	/* a provider's own ways to say so are no user's */
+	else if (err)	/* a provider's own errno is not for users */
 		sdp_ib_refuse(ib, err == -ENOMEM ? ENOMEM : ENOBUFS,
 			      SDP_REASON_LIMIT);
 	/* The REQ is out, or never will be. */
@@ -361,7 +363,7 @@ void sdp_ib_send_req(struct sdp_ib *ib)
 }
 
 /**
- * sdp_ib_cm_rep() - the REP arrived: keep what it says, and queue SDP_IB_REP
+ * sdp_ib_cm_rep() - keep what a REP says, and queue SDP_IB_REP
  * @ib: the device half
  * @event: the REP, with the HelloAck
  *
@@ -380,8 +382,9 @@ int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 		return 0;
 	}
 	ib->peer_qpn = event->param.rep_rcvd.remote_qpn;
-	/* Our worker may be late, and the peer's CM repeats its REP within the
-	 * time of our attempt: it is told that we have it, lest its side goes.
+	/* Our worker may be late, and the peer's CM repeats its REP only within
+	 * the time of our attempt.  The MRA tells it that we have the REP, so
+	 * that the peer does not give up.
 	 */
 	ib_prepare_cm_mra(ib->cm_id);
 	sdp_ib_queue(ib, SDP_IB_REP);
@@ -389,7 +392,7 @@ int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 }
 
 /**
- * sdp_ib_rep() - SDP_IB_REP: the HelloAck is good, go to RTS and say RTU
+ * sdp_ib_rep() - SDP_IB_REP: the HelloAck is good, go to RTS and send the RTU
  * @ib: the device half
  *
  * Context: worker; sleeps.
@@ -409,7 +412,7 @@ void sdp_ib_rep(struct sdp_ib *ib)
 	}
 	if (!err)
 		err = ib_send_cm_rtu(ib->cm_id, NULL, 0);
-	/* The peer has taken it back: what the CM says of that next counts. */
+	/* The peer has withdrawn it: the CM's next event says how. */
 	if (err && sdp_ib_is_ended(ib))
 		return;
 	if (err) {
@@ -419,21 +422,21 @@ void sdp_ib_rep(struct sdp_ib *ib)
 	cancel_delayed_work(&ib->timeout);
 	sdp_count(conn->sn, SDP_CNT_CONNECT, 1);
 	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
-	/* Nobody hears of the end before that, which the table takes for nothing. */
+	/* Poll only now: the table ignores a DisConn before ESTABLISHED. */
 	set_bit(SDP_CONN_OPEN, &conn->flags);
 	sdp_rx_poll(conn);
 }
 
-/*
- * The peer rejected for now: its backlog is full, or its limits are reached, or it
- * takes us for one who was there before.
- * TCP drops a SYN then, and the client repeats it until there is room or the
- * time is over; so does this, with the queue pair that it has.
- */
 /**
  * sdp_ib_busy() - SDP_IB_BUSY: the peer rejected for now
- * @ib: the device half; who asked loses its CM id until it is tried again, on
- *	the passive side and later it is the end
+ * @ib: the device half; on the active side it loses its CM id until the next
+ *	try
+ *
+ * The peer's backlog is full, its limits are reached, or its CM takes us for an
+ * earlier connection.  Where TCP would drop a SYN, and have the client repeat
+ * it until there is room or the time is over, this tries again with the queue
+ * pair that it has.  On the passive side, or later, the REJ ends the
+ * connection.
  *
  * Context: worker; sleeps.
  */
@@ -441,14 +444,15 @@ void sdp_ib_busy(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
-	/* Its CM says the same for a server that ends it before our RTU has
-	 * come, and for a client that is closed with our REP in its hands.
+	/* The peer's CM gives the same reason for a server that ends the
+	 * connection before our RTU has come, and for a client that is closed
+	 * with our REP in its hands.
 	 */
 	if (sdp_conn_state(conn) != SDP_SYN_SENT) {
 		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_REFUSED);
 		return;
 	}
-	/* Taken back in the midst of our work: this queue pair has had its time. */
+	/* Rejected while we went to RTS: this queue pair is used up. */
 	if (ib->begun) {
 		sdp_ib_refuse(ib, ETIMEDOUT, SDP_REASON_BUSY);
 		return;
@@ -470,7 +474,7 @@ void sdp_ib_busy(struct sdp_ib *ib)
  */
 void sdp_ib_timed_out(struct sdp_ib *ib)
 {
-	/* It may have come about while this waited its turn. */
+	/* It may have been established while this waited its turn. */
 	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
 		return;
 	if (ib->busy_ms && !ib->cm_id && time_before(jiffies, ib->deadline)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The active side of the hello exchange, over verbs.
+ * The active side of the hello exchange, over verbs; see sdp_ib_active.c.
  *
- * But for sdp_ib_route(), sdp_ib_connect() and sdp_ib_cm_rep() these are steps of the worker,
- * which may sleep.  They return nothing: what fails is told by sdp_ib_refuse() or
- * sdp_conn_refuse().
+ * All but sdp_ib_route(), sdp_ib_connect() and sdp_ib_cm_rep() are steps of the
+ * worker, which may sleep.  They return nothing: a failure is reported by
+ * sdp_ib_refuse() or sdp_conn_refuse().
  */
 #ifndef _SDP_IB_ACTIVE_H
 #define _SDP_IB_ACTIVE_H
@@ -13,7 +13,9 @@ struct ib_cm_event;
 struct sdp_conn;
 struct sdp_ib;
 
-/* Entries of struct sdp_xport; see there. */
+/* sdp_ib_route() and sdp_ib_connect() are entries of struct sdp_xport; see
+ * there.
+ */
 int sdp_ib_route(struct sdp_conn *conn);
 int sdp_ib_connect(struct sdp_conn *conn);
 void sdp_ib_resolve(struct sdp_ib *ib);

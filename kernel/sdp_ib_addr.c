@@ -2,20 +2,21 @@
 /*
  * Addresses of the transport over verbs: TCP's, the Hello's and the path's.
  *
- * A connection keeps IPv4 addresses v4-mapped; rdma_cm wants sockaddrs, the
+ * A connection keeps IPv4 addresses v4-mapped.  rdma_cm wants sockaddrs, the
  * Hello has its own form, and on RoCE a GID is the v4-mapped form again.  The
- * source address asks the routing tables, as TCP does.
+ * source address is chosen by the routing tables, as for TCP.
  *
- * The peer wrote the Hello, and the path in the REQ as well: that the one names
- * the other's addresses proves nothing.  What it has not written are the GID and
- * net device that its packet came to, and on RoCE the hardware address to which
- * ib_cm has resolved the packet's source.
+ * The peer's address is proven, not believed.  The peer wrote the Hello, and
+ * also the path in the REQ: that the addresses of one are those of the other
+ * proves nothing.  What it did not write are the GID and net device that its
+ * packet came to, and on RoCE the hardware address to which ib_cm has resolved
+ * the packet's source.
  *
- * On InfiniBand the path has the GID of a port, which the peer's kernel puts there:
- * a program can only choose among the ports of its own host, unless it may send
- * management datagrams, which is root's.  The Hello's address must be one that our
- * own neighbour table has for that port.  So it is believed as far as ARP is, and
- * TCP over the same net device.
+ * On InfiniBand the path has the GID of a port, which the peer's kernel puts
+ * there.  A program can only choose among the ports of its own host, unless it
+ * may send management datagrams, which only root may.  The Hello's address must
+ * be one that our own neighbour table has for that port.  So it is believed as
+ * far as ARP is, and as far as TCP over the same net device.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
@@ -38,10 +39,10 @@
 #include "sdp_wire.h"
 
 /**
- * sdp_ib_to_sockaddr() - an address as rdma_cm wants it, without its port
+ * sdp_ib_to_sockaddr() - convert an address to what rdma_cm wants, without port
  * @addr: the address
- * @ifindex: scope of an IPv6 link-local one
- * @to: is filled
+ * @ifindex: scope of an IPv6 link-local address
+ * @to: set to the sockaddr
  *
  * Context: any.
  */
@@ -65,7 +66,7 @@ void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
 }
 
 /**
- * sdp_ib_ip_to_wire() - an address as the Hello has it
+ * sdp_ib_ip_to_wire() - write an address as the Hello has it
  * @ip: the address
  * @wire: 16 bytes; an IPv4 address stands behind zeros, not v4-mapped (1.2)
  *
@@ -79,10 +80,10 @@ void sdp_ib_ip_to_wire(const struct in6_addr *ip, u8 *wire)
 }
 
 /**
- * sdp_ib_ip_from_wire() - an address out of the Hello
+ * sdp_ib_ip_from_wire() - read an address from the Hello
  * @wire: 16 bytes
  * @ipv: 4 or 6, as the Hello says
- * @ip: is filled
+ * @ip: set to the address
  *
  * Context: any.
  */
@@ -93,14 +94,16 @@ void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip)
 		ipv6_addr_set_v4mapped(ip->s6_addr32[3], ip);
 }
 
-/* IPsec has a word on it, or is still to find one: no device of ours would know. */
+/* Refuse a route that IPsec protects, or for which it has yet to find a state:
+ * no RDMA device would know of it.
+ */
 static int sdp_ib_check_policy(const struct dst_entry *dst)
 {
 	return dst_xfrm(dst) || dst->output == dst_discard_out ? -ENETUNREACH :
 								 0;
 }
 
-/* @via: the index of the net device that it leads to; 0: none, it is this host. */
+/* @via: set to the index of the route's net device; 0 if it ends here. */
 static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
 			     struct sdp_addr *local,
 			     const struct sdp_addr *remote, int *via)
@@ -123,7 +126,7 @@ static int sdp_ib_find_route(struct net *net, int ifindex, u32 mark, kuid_t uid,
  *
  * Context: process; sleeps.
  * Return: 0, or a negative errno of the routing tables; -ENETUNREACH also where
- * IPsec would have to protect it.
+ * IPsec would have to protect the connection.
  */
 int sdp_ib_route_source(struct sdp_conn *conn)
 {
@@ -134,23 +137,24 @@ int sdp_ib_route_source(struct sdp_conn *conn)
 }
 
 /**
- * sdp_ib_check_device() - is it the net device that the socket is bound to?
+ * sdp_ib_check_device() - check a net device against SO_BINDTODEVICE
  * @conn: the connection, its addresses set
  * @ifindex: the net device that owns the address, as rdma_cm found it
  *
  * rdma_cm goes by the device that has the local address, which need not be the one
- * that SO_BINDTODEVICE names: that may have none of its own.
+ * that SO_BINDTODEVICE names: that may have no address of its own.
  *
  * Context: process; sleeps.
- * Return: 0 if the socket is bound to no device, to this one or its VRF, or the peer is
- * this host; -ENODEV if it is another; or why there is no route by now.
+ * Return: 0 if the socket is bound to no device, to this one or its VRF, or if
+ * the peer is this host; -ENODEV if the route leads to another device; or the
+ * reason why there is no route by now.
  */
 int sdp_ib_check_device(const struct sdp_conn *conn, int ifindex)
 {
 	struct sdp_addr from = conn->local;
 	int via, err;
 
-	/* Of a VRF any of its devices, and the next look may find another. */
+	/* Any device of the VRF will do, and another look may find another. */
 	if (!conn->ifindex || conn->ifindex == ifindex ||
 	    l3mdev_master_ifindex_by_index(conn->net, ifindex) == conn->ifindex)
 		return 0;
@@ -162,13 +166,13 @@ int sdp_ib_check_device(const struct sdp_conn *conn, int ifindex)
 }
 
 /**
- * sdp_ib_may_answer() - is there a way back, and without IPsec?
+ * sdp_ib_may_answer() - whether there is a way back, and without IPsec
  * @ndev: the net device that a REQ came to
- * @local: the address and port that it is for
- * @remote: the address and port that it is from
+ * @local: the address and port that the REQ is for
+ * @remote: the address and port that the REQ is from
  *
  * Context: process; sleeps.
- * Return: true if so.
+ * Return: true if there is.
  */
 bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,
 		       const struct sdp_addr *remote)
@@ -181,12 +185,12 @@ bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,
 }
 
 /**
- * sdp_ib_is_understood() - can this kernel look for it?
+ * sdp_ib_is_understood() - whether this kernel can look an address up
  * @ip: the address
  *
- * With ipv6.disable=1 the tables that an IPv6 address is looked for in are not there, and
- * a peer can name one in its Hello all the same.  With RoCE the CM has looked at the path
- * before, with InfiniBand nobody has.
+ * With ipv6.disable=1 the tables for IPv6 addresses do not exist, but a peer
+ * can still name such an address in its Hello.  With RoCE the CM has looked at
+ * the path before, with InfiniBand nobody has.
  *
  * Context: any.
  * Return: true for IPv4, and for IPv6 where the kernel has it.
@@ -197,7 +201,7 @@ bool sdp_ib_is_understood(const struct in6_addr *ip)
 }
 
 /**
- * sdp_ib_is_loopback() - an address that no RDMA device has
+ * sdp_ib_is_loopback() - whether an address is one that no RDMA device has
  * @ip: the address
  *
  * Context: any.
@@ -206,16 +210,15 @@ bool sdp_ib_is_understood(const struct in6_addr *ip)
  */
 bool sdp_ib_is_loopback(const struct in6_addr *ip)
 {
-	/* TCP takes the wildcard for loopback. */
 	if (ipv6_addr_v4mapped(ip))
 		return ipv4_is_loopback(ip->s6_addr32[3]) || !ip->s6_addr32[3];
 	return ipv6_addr_loopback(ip) || ipv6_addr_any(ip);
 }
 
 /**
- * sdp_ib_netdev() - the net device that a REQ came to
+ * sdp_ib_netdev() - find the net device that a REQ came to
  * @req: the REQ
- * @device: its RDMA device
+ * @device: the RDMA device that it came to
  * @local: the address that its Hello is for
  *
  * Context: process (callback of ib_cm).
@@ -238,7 +241,7 @@ struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
 		rcu_read_unlock();
 		return ndev;
 	}
-	/* The path's partition: some devices have one for all that a CM says. */
+	/* The path's P_Key: some devices report one for all CM messages. */
 	sdp_ib_to_sockaddr(&to, 0, &addr);
 	return ib_get_net_dev_by_params(device, req->port,
 					be16_to_cpu(req->primary_path->pkey),
@@ -246,7 +249,7 @@ struct net_device *sdp_ib_netdev(const struct ib_cm_req_event_param *req,
 					(struct sockaddr *)&addr);
 }
 
-/* An address that a host can have for itself, and others can send to. */
+/* Whether a host can have this address, and others can send to it. */
 static bool sdp_ib_is_host(const struct in6_addr *ip)
 {
 	__be32 v4 = ip->s6_addr32[3];
@@ -268,7 +271,7 @@ static bool sdp_ib_is_local(struct net_device *ndev, const struct in6_addr *ip)
 	return ipv6_chk_addr(net, ip, NULL, 0);
 }
 
-/* InfiniBand: is the path's other end this port?  Then it is this host. */
+/* InfiniBand: whether the path's other end is this port, hence this host. */
 static bool sdp_ib_is_own_port(const struct ib_cm_req_event_param *req,
 			       struct ib_device *device)
 {
@@ -284,7 +287,9 @@ static bool sdp_ib_is_own_port(const struct ib_cm_req_event_param *req,
 	       be32_to_cpu(sa_path_get_dlid(req->primary_path)) == port.lid;
 }
 
-/* With a device given, ip_route_output_key() finds a way to everywhere. */
+/* Whether the route leaves by @ndev.  ip_route_output_key() would not tell:
+ * given a device it finds a route to everywhere.
+ */
 static bool sdp_ib_leads_by4(struct net_device *ndev, __be32 local,
 			     __be32 remote)
 {
@@ -303,7 +308,7 @@ static bool sdp_ib_leads_by4(struct net_device *ndev, __be32 local,
 	return match;
 }
 
-/* The way there, if it is by the device; the caller puts it. */
+/* The route, which the caller puts, if it leaves by @ndev; else NULL. */
 static struct dst_entry *sdp_ib_way_by6(struct net_device *ndev,
 					const struct in6_addr *local,
 					const struct in6_addr *remote)
@@ -325,8 +330,8 @@ static struct dst_entry *sdp_ib_way_by6(struct net_device *ndev,
 	return NULL;
 }
 
-/* Does the path lead to who has this hardware address?  Net devices of one port (child
- * interfaces, a bond of it) have its GID in theirs.
+/* Whether the path leads to this hardware address.  Net devices of one port
+ * (child interfaces, a bond of it) have its GID in their hardware addresses.
  */
 static bool sdp_ib_is_hwaddr(const struct net_device *ndev, const u8 *hwaddr,
 			     struct sa_path_rec *path)
@@ -341,12 +346,13 @@ static bool sdp_ib_is_hwaddr(const struct net_device *ndev, const u8 *hwaddr,
 }
 
 /*
- * 0: whom the path leads to is the next hop on the way to @ip; else -EINVAL.
- *
- * On RoCE ib_cm has found the neighbour before.  On InfiniBand packets need none;
- * most often the peer's own question for our address has told it.  Where it has not
- * we ask as TCP would for its answer, and do not wait for it in ib_cm's only worker:
+ * 0 if the path leads to the next hop on the way to @ip; else -EINVAL, or
  * -EAGAIN.
+ *
+ * On RoCE ib_cm has found the neighbour before.  On InfiniBand packets need no
+ * neighbour; most often the peer's own request for our address has made it
+ * known.  If not, this asks for it, as TCP would before it answers, but does
+ * not wait for it in ib_cm's only worker: -EAGAIN.
  */
 static int sdp_ib_check_next(struct dst_entry *dst, const void *ip,
 			     struct sa_path_rec *path)
@@ -416,8 +422,9 @@ static int sdp_ib_check_behind(struct net_device *ndev,
 	return sdp_ib_check_behind6(ndev, local, remote, path);
 }
 
-/* InfiniBand: the path has port GIDs, so ask netdev, routes (1.4), as rdma_cm does, and
- * neighbours: by this device, whatever others there are to the same network.
+/* InfiniBand: the path has port GIDs, so ask net device and routes (1.4), as
+ * rdma_cm does, and neighbours.  The route must leave by this device, even if
+ * others lead to the same network.
  */
 static int sdp_ib_check_port(const struct ib_cm_req_event_param *req,
 			     struct ib_device *device, struct net_device *ndev,
@@ -441,9 +448,9 @@ static int sdp_ib_check_port(const struct ib_cm_req_event_param *req,
 }
 
 /*
- * RoCE: ib_cm has found the neighbour of the address that the packet came from
- * to answer it; so if @remote is that address, it has the same neighbour, and
- * the neighbour is known.
+ * RoCE: to answer, ib_cm has found the neighbour of the address that the packet
+ * came from.  So if @remote is that address it has the same neighbour, which is
+ * known.
  */
 static int sdp_ib_check_mac(const struct ib_cm_req_event_param *req,
 			    struct net_device *ndev,
@@ -458,7 +465,7 @@ static int sdp_ib_check_mac(const struct ib_cm_req_event_param *req,
 	/* From this host itself: ib_cm answers to the device it came to. */
 	if (sdp_ib_is_local(ndev, remote))
 		return ether_addr_equal(mac, ndev->dev_addr) ? 0 : -EINVAL;
-	/* RoCE v1 does not ask the neighbours for these. */
+	/* RoCE v1 derives these addresses' MAC, and asks no neighbour. */
 	if (req->ppath_sgid_attr->gid_type == IB_GID_TYPE_ROCE &&
 	    ipv6_addr_type(remote) & IPV6_ADDR_LINKLOCAL) {
 		rdma_get_ll_mac((struct in6_addr *)remote, by_address);
@@ -468,16 +475,17 @@ static int sdp_ib_check_mac(const struct ib_cm_req_event_param *req,
 }
 
 /**
- * sdp_ib_check_path() - are the Hello's addresses the path's? (1.4)
+ * sdp_ib_check_path() - check that the Hello's addresses are the path's (1.4)
  * @req: the REQ
- * @device: its RDMA device
- * @ndev: its net device
+ * @device: the RDMA device that it came to
+ * @ndev: the net device that it came to
  * @local: the address that the Hello is for
  * @remote: the address that the Hello claims to be from
  *
  * Context: process (callback of ib_cm).
- * Return: 0 if the peer, who wrote the Hello, is who it says; -EINVAL if not; -EAGAIN
- * if that is not known yet (InfiniBand alone), but has been asked for.
+ * Return: 0 if the peer, which wrote the Hello, is what it says; -EINVAL if
+ * not; -EAGAIN if that is not known yet, but has been asked for (InfiniBand
+ * only).
  */
 int sdp_ib_check_path(const struct ib_cm_req_event_param *req,
 		      struct ib_device *device, struct net_device *ndev,

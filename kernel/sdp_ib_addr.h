@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Addresses of the transport over verbs.
+ * Addresses of the transport over verbs; see sdp_ib_addr.c.
  */
 #ifndef _SDP_IB_ADDR_H
 #define _SDP_IB_ADDR_H

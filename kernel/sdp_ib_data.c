@@ -2,8 +2,10 @@
 /*
  * The data path of the transport over verbs: posting, completions, mappings.
  *
- * These are entries of the table in sdp_xport.h, called by the movers under
- * their locks; nothing here knows of the CM.
+ * These are entries of struct sdp_xport (sdp_xport.h), called by the files that
+ * move data, under their locks.  Nothing here knows of the CM.  What the device
+ * refuses, and what completes with an error, is returned or handed up: the
+ * callers end the connection.
  */
 #include <rdma/ib_verbs.h>
 #include "sdp_conn.h"
@@ -13,10 +15,10 @@
 #include "sdp_tx_wc.h"
 
 enum {
-	SDP_IB_POLL	= 4,	/* completions per call, on the stack */
+	SDP_IB_POLL	= 4,	/* completions polled at a time, on the stack */
 };
 
-/* What the peer may do with memory that is offered to it. */
+/* What the peer may do with memory that is advertised to it. */
 static int sdp_ib_access(const struct sdp_umem *umem)
 {
 	return umem->dir == DMA_TO_DEVICE ? IB_ACCESS_REMOTE_READ :
@@ -37,7 +39,7 @@ static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (msg->ends)
 		return sdp_qp_post_end(&ib->qp, msg->rkey, msg->dma, msg->bytes,
 				       msg, msg->signalled ? IB_SEND_SIGNALED : 0);
-	/* A peer that sleeps until it is solicited is to hear of urgent data. */
+	/* A peer that sleeps until it is solicited must hear of urgent data. */
 	return sdp_qp_post_send(&ib->qp, umem ? umem->mr : NULL,
 				umem ? sdp_ib_access(umem) : 0, msg->dma,
 				msg->bytes, msg,
@@ -84,7 +86,7 @@ int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
-/* What the last request of a posted one has done. */
+/* Account what a request has done to memory when it has completed. */
 static void sdp_ib_completed(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_ib *ib = conn->xp_priv;
@@ -144,8 +146,8 @@ int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 			u32 bytes = 0;
 
 			/* On errors only the cookie and the status are valid.
-			 * A Write with immediate uses a receive up too, and has
-			 * put nothing into its buffer: that is no message.
+			 * A Write with immediate uses up a receive too, but
+			 * puts nothing into its buffer: that is no message.
 			 */
 			if (wc[i].status == IB_WC_SUCCESS &&
 			    wc[i].opcode == IB_WC_RECV) {
@@ -218,9 +220,9 @@ void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 
 	lockdep_assert_held(&conn->rx.lock);
 	/*
-	 * What arrived was made visible when it did, and small payload may have
-	 * been put behind it since (sdp_rx_merge()): copied back from a bounce
-	 * buffer, or with the cache invalidated, the page would lose that.
+	 * What arrived was synced when it did, and small payload may have been
+	 * appended by the processor since (sdp_rx_merge()).  Another sync, from
+	 * a bounce buffer or by invalidating the cache, would lose that.
 	 */
 	if (!ib_uses_virt_dma(ib->dev->ib))
 		dma_unmap_page_attrs(ib->dev->ib->dma_device, buf->dma,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the CM half and the data half of the transport over verbs share.
+ * The device half of a connection, and the entries of struct sdp_xport that
+ * move data; see sdp_ib_data.c.
  *
- * The functions are entries of struct sdp_xport (see there for their contract),
- * but for sdp_ib_unmap_all().
+ * The contracts of the functions are in struct sdp_xport, except for
+ * sdp_ib_unmap_all().
  */
 #ifndef _SDP_IB_DATA_H
 #define _SDP_IB_DATA_H
@@ -19,39 +20,40 @@ struct sdp_conn;
 struct sdp_msg;
 struct sdp_umem;
 
+/* The device half of a connection: conn->xp_priv. */
 struct sdp_ib {
 	struct sdp_conn *conn;		/* a reference, until freed */
 	struct rcu_head rcu;
 	struct work_struct work;
-	struct delayed_work timeout;	/* until it is established; or busy */
+	struct delayed_work timeout;	/* end of the attempt, or of a pause */
 	unsigned long todo;		/* enum sdp_ib_todo */
 	struct sdp_dev *dev;		/* reference; set before it is listed */
 	struct list_head dev_node;	/* dev->conns, dev->lock */
 	struct ib_cm_id *cm_id;
 	struct rdma_cm_id *resolver;
 	struct sdp_qp qp;
-	struct sdp_wire_hello peer;	/* its Hello or HelloAck */
-	u32 psn;			/* the peer's first, 24 bits */
+	struct sdp_wire_hello peer;	/* the peer's Hello or HelloAck */
+	u32 psn;			/* the peer's first PSN, 24 bits */
 	u32 peer_qpn;
 	u8 port_num;
 	u8 responder_resources;
 	u8 initiator_depth;
-	bool lends;			/* the peer takes what is offered */
-	bool resolved;			/* the address, by the resolver */
-	u32 ask_ms;			/* until the resolver looks again */
-	u32 busy_ms;			/* until the peer may have room again */
+	bool lends;			/* the peer reads what we advertise */
+	bool resolved;			/* the resolver has the address */
+	u32 ask_ms;			/* ms for the last address look-up */
+	u32 busy_ms;			/* ms of pause if the peer is full */
 	unsigned long deadline;		/* jiffies: the end of the attempt */
-	u16 told_bufs;			/* in the Hello */
+	u16 told_bufs;			/* active: Bufs of our Hello */
 	u8 rep_timeout;			/* passive: until ib_cm repeats the REP,
-					 * 4.096 us * 2^n, the peer's word
+					 * 4.096 us * 2^n, by the peer's REQ
 					 */
 	bool begun;			/* active: the queue pair left INIT */
-	bool awaits_rtu;		/* passive, worker only: it may come yet */
-	bool dreq_held;			/* and our DREQ waits for it */
-	bool abort_tried;		/* in place of one, worker only */
-	bool freed;			/* worker only */
+	bool awaits_rtu;		/* passive, worker only: RTU may come */
+	bool dreq_held;			/* worker only: DREQ awaits the RTU */
+	bool abort_tried;		/* worker only: AbortConn was tried */
+	bool freed;			/* worker only: teardown has begun */
 	int err;			/* with SDP_IB_REFUSED: positive errno */
-	u8 reason;
+	u8 reason;			/* with SDP_IB_REFUSED: sdp_reason */
 };
 
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg);

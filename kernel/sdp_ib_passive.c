@@ -2,14 +2,18 @@
 /*
  * The passive side of the hello exchange: from a REQ to the RTU.
  *
- * In the callback of ib_cm a REQ is validated: a well-formed Hello, for an
- * address of a net device, which says whose namespace it is, and from the address
- * that the path leads to.  Then the socket layer admits it, or not.  What takes
- * longer (the queue pair, the REP) is left to the worker of the connection that
- * came of it; there is no socket yet.
+ * The callback of ib_cm validates a REQ.  Its Hello must be well-formed, must
+ * be for an address of a net device, which tells the network namespace, and
+ * must be from the address that the path leads to.  Then the socket layer
+ * admits the request, or not.  What takes longer, the queue pair and the REP,
+ * is left to the worker of the new connection; there is no socket yet.
  *
  * Nothing is sent until the RTU or a first message says that the peer has had
- * our REP; net.sdp.require_timeout says how long that may take.
+ * our REP; net.sdp.require_timeout bounds how long that may take.
+ *
+ * What is wrong for good is rejected with a reason of its own.  Any other
+ * failure rejects with reason 28 when the CM id is destroyed, and the peer
+ * tries again.
  */
 #include <linux/netdevice.h>
 #include <rdma/ib_cache.h>
@@ -32,14 +36,14 @@ static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
 	ib->port_num = req->port;
 	ib->peer_qpn = req->remote_qpn;
 	ib->rep_timeout = req->remote_cm_response_timeout;
-	/* As the CM gives them: theirs to start is ours to answer by now. */
+	/* ib_cm has swapped them: what the peer initiates is ours to answer. */
 	ib->responder_resources = min(req->responder_resources,
 				      ib->dev->max_rd_atom);
 	ib->initiator_depth = min(req->initiator_depth, ib->dev->max_rd_atom);
 }
 
-/* What is wrong for good; without a reason of its own the peer would take it
- * for a lack of room, and try again.
+/* Reject for good: without a reason of its own the peer would take it for a
+ * lack of room, and try again.
  */
 static int sdp_ib_reject(struct ib_cm_id *cm_id, enum ib_cm_rej_reason reason)
 {
@@ -48,17 +52,18 @@ static int sdp_ib_reject(struct ib_cm_id *cm_id, enum ib_cm_rej_reason reason)
 }
 
 /**
- * sdp_ib_req() - a REQ arrived: validate and admit
+ * sdp_ib_req() - validate and admit a REQ that arrived
  * @cm_id: its CM id
  * @event: the REQ, with the Hello
  *
  * The connection is built by its worker: SDP_IB_BUILD.
  *
  * Context: process (callback of ib_cm); must not wait for others.
- * Return: 0 if it was admitted: the CM id is the connection's then.  Otherwise
- * the CM destroys the id, and so rejects with reason 28, if we have not: -EINVAL
- * for a Hello or a path that is wrong, -ENODEV, or what
- * struct sdp_xport_upper.spawn() said.
+ * Return: 0 if the REQ was admitted; the CM id is the connection's then.
+ * Otherwise the CM destroys the id, and so rejects with reason 28 if we have
+ * not rejected: -EINVAL for a Hello or a path that is wrong, -ENODEV, -EAGAIN
+ * if the peer's neighbour is not known yet, or an error of struct
+ * sdp_xport_upper.spawn(), with -ENOBUFS in place of -ENOMEM.
  */
 int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 {
@@ -77,7 +82,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	verdict = sdp_wire_get_hello(&hello, event->private_data,
 				     SDP_LEN_HELLO);
 	trace_sdp_cm(0, sdp_wire_verdict_name(verdict), port);
-	/* Port 0 has no name: accept() would fail for who calls it. */
+	/* A peer with port 0 has no name, and accept() would fail. */
 	if (verdict != SDP_WIRE_OK || !hello.port) {
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_HELLO, 1);
 		return sdp_ib_reject(cm_id, IB_CM_REJ_UNSUPPORTED);
@@ -92,7 +97,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_PATH, 1);
 		return sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_GID);
 	}
-	/* The device may move to another while we look at it. */
+	/* The net device may move to another namespace meanwhile. */
 	rcu_read_lock();
 	net = maybe_get_net(dev_net(ndev));
 	rcu_read_unlock();
@@ -117,12 +122,12 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	dev_put(ndev);
 	if (IS_ERR(conn)) {
 		trace_sdp_cm(0, "refused", PTR_ERR(conn));
-		/* As the CM says it where nobody listens at all. */
+		/* The reason that the CM gives where nobody listens at all. */
 		if (PTR_ERR(conn) == -ECONNREFUSED)
 			sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_SERVICE_ID);
 		if (PTR_ERR(conn) == -EINVAL)
 			sdp_ib_reject(cm_id, IB_CM_REJ_INVALID_GID);
-		/* Of this one ib_cm would tell nobody. */
+		/* For -ENOMEM ib_cm would send no REJ. */
 		return PTR_ERR(conn) == -ENOMEM ? -ENOBUFS : PTR_ERR(conn);
 	}
 	ib = sdp_ib_alloc(conn);
@@ -132,13 +137,13 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		return -ENODEV;
 	}
 	ib->peer = hello;
-	/* Who asks says so: it has less than it would like us to have. */
+	/* A peer that will ask wants us to have larger buffers than its own. */
 	sdp_refill_begin(conn, hello.des_rcvsz > hello.rcvsz);
 	sdp_ib_keep_req(ib, cm_id, req);
 	cm_id->context = ib;
 	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;
 	sdp_conn_event(conn, SDP_EV_ACCEPT);
-	/* Whose listener was closed before that was told so in vain. */
+	/* A listener that closed before ACCEPT aborted in vain: repeat it. */
 	if (READ_ONCE(conn->err))
 		sdp_conn_event(conn, SDP_EV_ABORT);
 	sdp_ib_queue(ib, SDP_IB_BUILD);
@@ -146,14 +151,16 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 }
 
 /*
- * Whose answer was lost is heard of when the REP has been repeated, if not that is
- * lost too: there are two repetitions before a place is taken, as TCP has at least.
- * Who has us wait long for each is not waited for longer than four seconds.
+ * When a silent peer may lose its place in a full backlog, in jiffies.  If its
+ * answer was lost it is heard of when our REP has been repeated, unless that is
+ * lost too.  So there are two repetitions before its place is taken, as many as
+ * TCP has at least.  A peer that asks for a long time between them gets at most
+ * four seconds.
  */
 static unsigned long sdp_ib_silent_at(const struct sdp_ib *ib)
 {
 	unsigned int n = ib->rep_timeout;
-	u32 ms = n < 8 ? 1 : 1 << (n - 8);	/* as ib_cm has it */
+	u32 ms = n < 8 ? 1 : 1 << (n - 8);	/* as ib_cm computes it */
 
 	return jiffies + msecs_to_jiffies(clamp(3 * ms, 1000, 4000)) ?: 1;
 }
@@ -179,7 +186,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	int bufs, mask, err;
 	u16 pkey;
 
-	/* The CM knows the P_Key index; find_cached_pkey wants the key. */
+	/* The CM knows the P_Key index; sdp_ib_build_qp() wants the key. */
 	err = ib_cm_init_qp_attr(ib->cm_id, &attr, &mask);
 	if (err)
 		return err;
@@ -201,7 +208,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	rep.starting_psn = ib->psn;
 	trace_sdp_cm(conn->id, "send REP", bufs);
 	WRITE_ONCE(conn->silent_at, sdp_ib_silent_at(ib));
-	sdp_conn_state_change(conn);	/* its listener has it wait for that */
+	sdp_conn_state_change(conn);	/* the listener files it as silent */
 	ib->awaits_rtu = true;
 	err = ib_send_cm_rep(ib->cm_id, &rep);
 	if (err)
@@ -219,7 +226,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
  * sdp_ib_build() - SDP_IB_BUILD: make the queue pair and send the REP
  * @ib: the device half, from sdp_ib_req()
  *
- * What fails is told by sdp_ib_refuse().
+ * A failure is reported by sdp_ib_refuse().
  *
  * Context: worker; sleeps.
  */
@@ -231,17 +238,18 @@ void sdp_ib_build(struct sdp_ib *ib)
 	if (sdp_conn_state(ib->conn) != SDP_SYN_RECV)
 		return;
 	err = sdp_ib_try_build(ib);
-	/* The peer has had our REP, and is gone already: not for lack of room. */
+	/* The peer had our REP and is gone already: no lack of room. */
 	if (err && sdp_ib_is_ended(ib))
 		return;
 	if (err) {
 		sdp_count(ib->conn->sn, SDP_CNT_REJECT_LIMIT, 1);
-		/* Destroying the CM id rejects. */
+		/* Destroying the CM id sends the REJ. */
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
 		return;
 	}
-	/* How long the CM repeats the REP is the peer's word, in its REQ; a
-	 * peer that does not exist would hold its place for hours.
+	/* The peer's REQ says for how long the CM repeats the REP.  Without a
+	 * limit of ours a peer that does not exist would hold its place for
+	 * hours.
 	 */
 	if (sdp_conn_state(ib->conn) == SDP_SYN_RECV)
 		queue_delayed_work(sdp_ib_wq, &ib->timeout,
@@ -249,15 +257,18 @@ void sdp_ib_build(struct sdp_ib *ib)
 }
 
 /*
- * The first message came, or the RTU: whichever is first (1.5).
+ * The peer has our REP: its first message came, or the RTU, whichever is first
+ * (1.5).
  *
- * ib_cm is not told of the message (ib_cm_notify()).  It would take the connection
- * for established at once, but take back its REP in work of its own; a DREQ, or
- * REJ, of the peer before that, or our own, and the REP is repeated as often and as
- * long as the peer's REQ asks, hours perhaps, while ib_destroy_cm_id() waits for the
- * end of it.  The RTU comes all the same, as the REP is repeated until then, if not
- * each is lost (sdp_ib_no_rtu()).  An id destroyed before takes it back, and says so by
- * a REJ, which ends a connection too.
+ * ib_cm is not told of the message (ib_cm_notify()).  It would take the
+ * connection for established at once, but cancel its REP only in work of its
+ * own.  If a DREQ or REJ, of the peer's or ours, comes before that, the REP is
+ * repeated as often and as long as the peer's REQ asks, hours perhaps, and
+ * ib_destroy_cm_id() waits for the end of it.
+ *
+ * The RTU comes all the same, since the REP is repeated until then, unless each
+ * is lost (sdp_ib_no_rtu()).  If the id is destroyed earlier that cancels the
+ * REP and sends a REJ, which ends the connection too.
  */
 void sdp_ib_established(struct sdp_conn *conn)
 {
@@ -276,7 +287,7 @@ static void sdp_ib_end_wait_for_rtu(struct sdp_ib *ib)
 
 /**
  * sdp_ib_comm_est() - SDP_IB_COMM_EST: the peer has had our REP
- * @ib: the device half; unless it waits for that, nothing happens
+ * @ib: the device half; nothing happens if it does not wait for that
  *
  * Context: worker; sleeps.
  */
@@ -293,10 +304,10 @@ void sdp_ib_comm_est(struct sdp_ib *ib)
 }
 
 /**
- * sdp_ib_rtu() - SDP_IB_RTU: and the CM says so
+ * sdp_ib_rtu() - SDP_IB_RTU: the RTU arrived
  * @ib: the device half
  *
- * A DREQ that waited for it is sent.
+ * A DREQ that waited for the RTU is sent.
  *
  * Context: worker; sleeps.
  */
@@ -310,8 +321,9 @@ void sdp_ib_rtu(struct sdp_ib *ib)
  * sdp_ib_no_rtu() - SDP_IB_NO_RTU: the CM has repeated our REP in vain
  * @ib: the device half
  *
- * Nothing ends for that if a message has come, but the CM id goes: from then on the
- * peer's going is noticed by keepalives, and our own abort is told by an AbortConn.
+ * If no message has come the connection is refused.  Otherwise it goes on, but
+ * without its CM id: from then on keepalives notice when the peer is gone, and
+ * an AbortConn reports our own abort.
  *
  * Context: worker; sleeps.
  */
@@ -323,9 +335,9 @@ void sdp_ib_no_rtu(struct sdp_ib *ib)
 		sdp_conn_refuse(conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
 		return;
 	}
-	/* A message did what the RTU would: it is the CM alone that knows no
-	 * connection any more, takes no DREQ of ours and tells of none.  Without
-	 * the id it answers the peer's.
+	/* A message did what the RTU would.  The CM alone has lost the
+	 * connection: it takes no DREQ of ours and reports none.  Without the
+	 * id it answers the peer's DREQ.
 	 */
 	ib_destroy_cm_id(ib->cm_id);
 	ib->cm_id = NULL;
@@ -334,15 +346,15 @@ void sdp_ib_no_rtu(struct sdp_ib *ib)
 }
 
 /**
- * sdp_ib_sidr_req() - somebody asks whether this port takes SDP
+ * sdp_ib_sidr_req() - answer a peer that asks whether a port takes SDP
  * @cm_id: CM id of the question
  * @event: the question
  *
- * It does, unless net.sdp.enable is 0: the CM itself answers for those that nobody
- * listens on.
+ * The port does, unless net.sdp.enable is 0: for a port that nobody listens on
+ * the CM itself answers.
  *
  * Context: process (callback of ib_cm); must not wait.
- * Return: -ECANCELED: the CM destroys the id.
+ * Return: -ECANCELED, so that the CM destroys the id.
  */
 int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 {
@@ -363,5 +375,5 @@ int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	rcu_read_unlock();
 	trace_sdp_cm(0, "SIDR REQ", be64_to_cpu(cm_id->service_id) & 0xffff);
 	ib_send_cm_sidr_rep(cm_id, &rep);
-	return -ECANCELED;	/* the CM destroys the id; there is no more */
+	return -ECANCELED;	/* the CM destroys the id */
 }

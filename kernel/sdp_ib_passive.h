@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The passive side of the hello exchange, over verbs.
+ * The passive side of the hello exchange, over verbs; see sdp_ib_passive.c.
  */
 #ifndef _SDP_IB_PASSIVE_H
 #define _SDP_IB_PASSIVE_H
@@ -10,7 +10,7 @@ struct ib_cm_id;
 struct sdp_conn;
 struct sdp_ib;
 
-/* Entry of struct sdp_xport; see there. */
+/* sdp_ib_established() is an entry of struct sdp_xport; see there. */
 void sdp_ib_established(struct sdp_conn *conn);
 int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event);
 int sdp_ib_sidr_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ports that somebody listens on, by verbs.
+ * Listening on ports, by verbs.
  *
- * Listening is per port number of the host, not per namespace: the REQ's
- * netdev says which namespace it is for.  ib_cm has no range any more, so
- * there is one listening id per device and port.
+ * A port number is listened on for the whole host, not for a namespace: the net
+ * device that a REQ came to tells the namespace.  ib_cm cannot listen on a
+ * range any more, so there is one listening id for each device and port.
+ *
+ * All is under one mutex, which also orders listen() and devices that come.  If
+ * a device refuses a port listen() fails; a device that comes later only warns.
  */
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include "sdp_dev.h"
 #include "sdp_ib_port.h"
 
-/* One port number that somebody listens on, and its id on each device. */
+/* A port number that is listened on, with an id on each device. */
 struct sdp_ib_port {
 	struct list_head ids;
 	unsigned int users;
@@ -24,7 +27,7 @@ struct sdp_ib_listen {
 	struct ib_cm_id *cm_id;
 };
 
-static DEFINE_XARRAY(sdp_ib_ports);	/* by their numbers; under the mutex */
+static DEFINE_XARRAY(sdp_ib_ports);	/* by port number; under the mutex */
 static DEFINE_MUTEX(sdp_ib_ports_lock);
 static ib_cm_handler sdp_ib_port_event;
 
@@ -35,7 +38,7 @@ static int sdp_ib_listen_on(struct sdp_dev *dev, void *arg)
 	int err;
 
 	lockdep_assert_held(&sdp_ib_ports_lock);
-	/* listen() and a device's coming may meet here. */
+	/* listen() and a new device may both come here. */
 	list_for_each_entry(listen, &port->ids, node)
 		if (listen->dev == dev)
 			return 0;
@@ -124,7 +127,7 @@ void sdp_ib_unlisten(u16 number)
  * sdp_ib_ports_add() - listen on a new device too
  * @dev: the device
  *
- * Context: process; sleeps.  A port that cannot be heard there is warned of.
+ * Context: process; sleeps.  Warns of a port that the device refuses.
  */
 void sdp_ib_ports_add(struct sdp_dev *dev)
 {
@@ -160,7 +163,7 @@ void sdp_ib_ports_remove(struct sdp_dev *dev)
 }
 
 /**
- * sdp_ib_ports_init() - say who hears requests
+ * sdp_ib_ports_init() - set the callback for requests
  * @event: callback of every listening id
  *
  * Context: process, before anything else here.
@@ -171,12 +174,12 @@ void __init sdp_ib_ports_init(ib_cm_handler event)
 }
 
 /**
- * sdp_ib_ports_exit() - undo it
+ * sdp_ib_ports_exit() - undo sdp_ib_ports_init()
  *
  * Context: process, when nobody listens any more.
  */
 void sdp_ib_ports_exit(void)
 {
-	/* An array that got one node of two keeps it, with nothing in it. */
+	/* An array that got one node of two keeps that one, empty. */
 	xa_destroy(&sdp_ib_ports);
 }

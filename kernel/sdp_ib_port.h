@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ports that somebody listens on, by verbs.
+ * Listening on ports, by verbs; see sdp_ib_port.c.
  */
 #ifndef _SDP_IB_PORT_H
 #define _SDP_IB_PORT_H
@@ -12,7 +12,9 @@ struct sdp_dev;
 
 #define SDP_IB_SERVICE_ID	0x0000000000010000ULL	/* + port, 1.1 */
 
-/* Entries of struct sdp_xport; see there. */
+/* sdp_ib_listen() and sdp_ib_unlisten() are entries of struct sdp_xport; see
+ * there.
+ */
 int sdp_ib_listen(u16 number);
 void sdp_ib_unlisten(u16 number);
 void sdp_ib_ports_add(struct sdp_dev *dev);

@@ -3,14 +3,17 @@
  * What both sides of a connection over verbs need: its queue pair, its place
  * in the device's list, and the way to its worker.
  *
- * The queue pair is in INIT, with receives posted, before a hello goes out: the
- * hello says how many there are.  It gets to RTR and RTS when the peer's hello is
- * there too.  The active side does both on the REP, and says RTU then.  The
- * passive side is in RTR before it sends the REP, since the peer may send as soon
- * as it has that, and goes to RTS behind it.
+ * The queue pair is in INIT, with receives posted, before a hello is sent,
+ * since the hello says how many there are.  It goes to RTR and RTS when the
+ * peer's hello is there too.  The active side does both on the REP, and sends
+ * the RTU then.  The passive side is in RTR before it sends the REP, since the
+ * peer may send as soon as it has that, and goes to RTS after it.
+ *
+ * An error of a step is returned, and what was made stays: it goes with the
+ * device half, in sdp_ib_free().
  *
  * The worker, the callback of ib_cm and the table are in sdp_ib.c, the highest
- * file of the transport.  What those below need of it is in sdp_ib_hooks.
+ * file of the transport.  What the files below need of it is in sdp_ib_hooks.
  */
 #include <linux/cache.h>
 #include <linux/random.h>
@@ -22,7 +25,7 @@
 #include "sdp_trace.h"
 
 enum {
-	/* A peer that is slow by its own word may have 4 times as long. */
+	/* A slow peer's REQ may ask for up to 2^2 times as long. */
 	SDP_IB_ACK_SLACK	= 2,
 	SDP_IB_RNR_TIMER	= 12,		/* 0.64 ms */
 };
@@ -31,15 +34,15 @@ struct sdp_ib_hooks sdp_ib_hooks __ro_after_init;
 struct workqueue_struct *sdp_ib_wq;
 
 /**
- * sdp_ib_queue() - have the worker do something
- * @ib: the device half; its connection is held by somebody
- * @what: what; once, if it is asked for again before it is done
+ * sdp_ib_queue() - have the worker do a step
+ * @ib: the device half; somebody holds a reference to its connection
+ * @what: the step; it is done once, even if it is asked for again before that
  *
  * Context: any.
  */
 void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
 {
-	/* Before its work is there: who does that may free it. */
+	/* First: the worker may free ib as soon as it sees the bit. */
 	sdp_conn_get(ib->conn);
 	set_bit(what, &ib->todo);
 	if (!queue_work(sdp_ib_wq, &ib->work))
@@ -47,8 +50,8 @@ void sdp_ib_queue(struct sdp_ib *ib, enum sdp_ib_todo what)
 }
 
 /**
- * sdp_ib_queue_again() - have the worker do what it could not
- * @ib: the device half; its connection is held by somebody
+ * sdp_ib_queue_again() - have the worker do the steps that it could not do
+ * @ib: the device half; somebody holds a reference to its connection
  *
  * Context: any.
  */
@@ -60,7 +63,7 @@ void sdp_ib_queue_again(struct sdp_ib *ib)
 }
 
 /**
- * sdp_ib_refuse() - have the worker end an attempt that came to nothing
+ * sdp_ib_refuse() - have the worker end an attempt that failed
  * @ib: the device half
  * @err: positive errno for the user
  * @reason: enum sdp_reason
@@ -125,7 +128,7 @@ static void sdp_ib_qp_event(struct ib_event *event, void *ctx)
  * For the queue pair and the path.
  *
  * Context: any.
- * Return: n of 4.096 us * 2^n, not less than asked for by net.sdp.ack_timeout.
+ * Return: n of 4.096 us * 2^n, which is not less than net.sdp.ack_timeout.
  */
 u8 sdp_ib_ack_timeout(const struct sdp_conn *conn)
 {
@@ -136,11 +139,11 @@ u8 sdp_ib_ack_timeout(const struct sdp_conn *conn)
 
 /**
  * sdp_ib_modify() - bring the queue pair to the next state
- * @ib: the device half; its CM id has heard of the peer's queue pair
+ * @ib: the device half; its CM id knows the peer's queue pair
  * @state: IB_QPS_RTR, then IB_QPS_RTS
  *
  * Context: worker; sleeps.
- * Return: 0; -EINVAL if the CM has gone on meanwhile, or what the device says.
+ * Return: 0; -EINVAL if the CM has gone on meanwhile, or the device's error.
  */
 int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 {
@@ -151,7 +154,7 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 	if (err)
 		return err;
 	if (state == IB_QPS_RTR) {
-		/* The CM of the passive side does not know it yet. */
+		/* On the passive side the CM does not know this PSN yet. */
 		attr.rq_psn = ib->psn;
 		attr.min_rnr_timer = SDP_IB_RNR_TIMER;
 		/* The peer may have asked for more than the device has. */
@@ -163,8 +166,8 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		u8 ack = sdp_ib_ack_timeout(ib->conn);
 
 		ib->conn->caps.may_read = attr.max_rd_atomic;
-		/* The passive side has them from the peer's REQ, which must
-		 * not make us wait for ever (0 does) or for hours.
+		/* On the passive side these come from the peer's REQ, which
+		 * must not make us wait for ever (0 does) or for hours.
 		 */
 		attr.retry_cnt = READ_ONCE(ib->conn->sn->ack_retries);
 		attr.timeout = clamp_t(u8, attr.timeout, ack,
@@ -175,10 +178,10 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 
 /**
  * sdp_ib_alloc() - make the device half of a connection
- * @conn: the connection; has it as xp_priv then, until its last reference is gone
+ * @conn: the connection; keeps it as xp_priv until its last reference is gone
  *
  * Context: process; sleeps.
- * Return: it, still without a device; NULL if there is no memory.
+ * Return: the device half, without a device yet; NULL without memory.
  */
 struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
 {
@@ -194,8 +197,9 @@ struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
 	return ib;
 }
 
-/* From here on they are polled.  An event of one may have come before: it is used
- * again, and its device may be late.
+/* From here on the queues are used.  An event of one may have come before:
+ * completion queues are pooled, and the device may be late with an event for
+ * the last user.
  */
 static void sdp_ib_has_queues(struct sdp_ib *ib)
 {
@@ -213,12 +217,12 @@ static void sdp_ib_has_queues(struct sdp_ib *ib)
  * @ib: the device half, with device and port
  * @pkey: P_Key of the path
  *
- * The CM id of the active side knows port and P_Key only once the REQ is on
- * its way, but receives must be posted before: so both sides say it by hand.
+ * The CM id of the active side knows port and P_Key only once the REQ is on its
+ * way, but receives must be posted before.  So both sides set them by hand.
  *
  * Context: worker; sleeps.
  * Return: the number of receives, or a negative errno: -ENOMEM, -ENOENT if the
- * port has no such P_Key, or what the device says.  What is there already goes
+ * port has no such P_Key, or the device's error.  What was made by then goes
  * with the device half.
  */
 int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
@@ -253,7 +257,7 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 }
 
 /**
- * sdp_ib_caps() - what our device can do for the peer
+ * sdp_ib_caps() - the capabilities that our hello announces
  * @ib: the device half, with its device
  *
  * Context: any.
@@ -268,9 +272,9 @@ u8 sdp_ib_caps(const struct sdp_ib *ib)
 }
 
 /**
- * sdp_ib_limits() - begin with what both hellos say
+ * sdp_ib_limits() - take over what both hellos say
  * @ib: the device half; ib->peer is the peer's hello
- * @told_bufs: receives that our own tells of
+ * @told_bufs: receives that our own hello tells of
  *
  * Context: worker, before sdp_ib_modify(); takes conn->lock.
  */
@@ -290,7 +294,7 @@ void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 }
 
 /**
- * sdp_ib_enlist() - enter the device's list, so that removal finds it
+ * sdp_ib_enlist() - enter the device's list, so that device removal finds it
  * @ib: the device half, without a device so far
  * @device: the device
  *
@@ -311,7 +315,9 @@ int sdp_ib_enlist(struct sdp_ib *ib, struct ib_device *device)
 	spin_unlock_bh(&ib->dev->lock);
 	if (!going)
 		return 0;
-	/* It waits for who has it, and who never began is not freed by itself. */
+	/* Device removal waits for this reference, and a connection that never
+	 * began has no teardown that would drop it.
+	 */
 	sdp_dev_put(ib->dev);
 	ib->dev = NULL;
 	return -ENODEV;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the active and the passive side of a connection over verbs, and its
- * worker, share.
+ * What the active and the passive side of a connection over verbs share with
+ * its worker; see sdp_ib_qp.c.
  */
 #ifndef _SDP_IB_QP_H
 #define _SDP_IB_QP_H
@@ -15,28 +15,28 @@ struct sdp_xport;
 struct sdp_xport_upper;
 
 enum {
-	SDP_IB_RNR_RETRY	= 7,		/* for ever */
+	SDP_IB_RNR_RETRY	= 7,		/* 7 means infinitely many */
 	SDP_IB_MAX_ADVERTS	= SDP_ADVERT_ADVERTS,
 };
 
-/* What the worker has to do; it does the lowest bit first. */
+/* Steps of the worker, as bits; it does the lowest bit first. */
 enum sdp_ib_todo {
-	SDP_IB_RESOLVE,		/* active: begin */
+	SDP_IB_RESOLVE,		/* active: begin to resolve the address */
 	SDP_IB_AGAIN,		/* active: the address is not resolved yet */
 	SDP_IB_ROUTE,		/* active: the address is resolved */
 	SDP_IB_REQ,		/* active: the route is resolved */
 	SDP_IB_REP,		/* active: REP received */
 	SDP_IB_BUILD,		/* passive: REQ admitted */
-	SDP_IB_COMM_EST,	/* passive: a message received, says the device */
+	SDP_IB_COMM_EST,	/* passive: the device reports a message */
 	SDP_IB_RTU,		/* passive: RTU received */
-	SDP_IB_NO_RTU,		/* passive: the REP was given up */
+	SDP_IB_NO_RTU,		/* passive: the CM has given up the REP */
 	SDP_IB_BUSY,		/* active: the peer has no room now */
-	SDP_IB_TIMEOUT,		/* not established in time, or not busy now */
-	SDP_IB_REFUSED,		/* ib->err and ib->reason say how */
+	SDP_IB_TIMEOUT,		/* not in time, or a pause is over */
+	SDP_IB_REFUSED,		/* refused, by ib->err and ib->reason */
 	SDP_IB_BROKEN,		/* the queue pair is in error */
 	SDP_IB_DREQ_HEARD,
-	SDP_IB_DREP_HEARD,	/* or the DREQ was given up */
-	SDP_IB_LOST,		/* the device goes */
+	SDP_IB_DREP_HEARD,	/* DREP received, or the DREQ was given up */
+	SDP_IB_LOST,		/* the device is removed */
 	SDP_IB_SEND_DREQ,
 	SDP_IB_SEND_DREP,
 	SDP_IB_FREE,
@@ -47,9 +47,9 @@ enum sdp_ib_todo {
  * @work: the worker of a connection
  * @cm_event: the callback of ib_cm
  * @xp: the table of this transport
- * @upper: whom to ask when a request arrives
+ * @upper: decides about requests that arrive
  *
- * Filled by sdp_ib_init() before there is a connection, and not changed then.
+ * Filled by sdp_ib_init() before there is a connection, and not changed after.
  */
 struct sdp_ib_hooks {
 	work_func_t work;
@@ -73,11 +73,11 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey);
 int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state);
 
 /**
- * sdp_ib_is_ended() - has the peer's CM ended what ours would have go on?
+ * sdp_ib_is_ended() - whether the peer's CM has ended the connection
  * @ib: the device half, for which a step has failed
  *
- * Our CM knows it by a DREQ or REJ, and is about to tell of that; the time wait may
- * be over by now.
+ * Our CM knows by a DREQ or REJ, and is about to report it; the time wait may
+ * even be over by now.
  *
  * Context: worker.
  * Return: true if so.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a child has of its listener.
+ * Options that an accepted socket has from its listener.
  *
- * A TCP child is a copy of its listener, with what belongs to one connection made
- * anew.  Ours begins as a fresh socket, since nothing that a module may call copies one,
- * and gets each option here, in the order of the kernel's structures.  That none is
- * missing selftests/socket_inherit.c finds out, which asks for every number.
+ * A TCP child is a copy of its listener, and what belongs to one connection is
+ * made anew.  Our child begins as a fresh socket, since no function that a
+ * module may call copies one.  It gets each option here, in the order of the
+ * kernel's structures.  selftests/socket_inherit.c asks for every option
+ * number, to find one that is missing.
  */
 #include <linux/netdevice.h>
 #include <linux/tcp.h>
@@ -14,12 +15,13 @@
 #include <net/tcp.h>
 #include "sdp_inherit.h"
 
-/* Flags that are no options, but how this one socket is; and those that are counted. */
+/* Flags that are no options, but describe this one socket. */
 #define SDP_INHERIT_OWN_FLAGS						\
 	(BIT(SOCK_DEAD) | BIT(SOCK_DONE) | BIT(SOCK_DESTROY) |		\
 	 BIT(SOCK_ZAPPED) | BIT(SOCK_USE_WRITE_QUEUE) |			\
 	 BIT(SOCK_MEMALLOC) | BIT(SOCK_FASYNC) | BIT(SOCK_RCU_FREE) |	\
 	 BIT(SOCK_XDP))
+/* Flags whose users the kernel counts. */
 #define SDP_INHERIT_STAMPS						\
 	(BIT(SOCK_TIMESTAMP) | BIT(SOCK_TIMESTAMPING_RX_SOFTWARE))
 
@@ -28,7 +30,7 @@ static void sdp_inherit_flags(const struct sock *sk, struct sock *nsk)
 	unsigned long flags = READ_ONCE(sk->sk_flags) & ~SDP_INHERIT_OWN_FLAGS;
 
 	nsk->sk_flags = (nsk->sk_flags & SDP_INHERIT_OWN_FLAGS) | flags;
-	/* Its end disables them. */
+	/* Destroying the child disables them. */
 	if (flags & SDP_INHERIT_STAMPS)
 		net_enable_timestamp();
 }
@@ -123,12 +125,12 @@ static void sdp_inherit_inet6(const struct sock *sk, struct sock *nsk)
 }
 
 /**
- * sdp_inherit_congestion() - the congestion control, by name
+ * sdp_inherit_congestion() - inherit the congestion control, by name
  * @sk: the listener
  * @nsk: its child, which nobody else has
  *
- * SDP has none; a program that asks for it is answered as by TCP.  What the caller
- * may not choose stays the default.
+ * SDP has no congestion control, but a program that asks is answered as by TCP.
+ * If the caller may not choose the listener's, the child keeps the default.
  *
  * Context: process; no socket lock held.
  */
@@ -150,9 +152,9 @@ void sdp_inherit_congestion(const struct sock *sk, struct sock *nsk)
 }
 
 /**
- * sdp_inherit() - all other options
+ * sdp_inherit() - inherit all other options
  * @sk: the listener
- * @nsk: its child, which nobody else has, without names
+ * @nsk: its child, which nobody else has, without addresses
  *
  * Context: process; the lock of @nsk held.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a child has of its listener; see sdp_inherit.c.
+ * Options that an accepted socket has from its listener; see sdp_inherit.c.
  */
 #ifndef _SDP_INHERIT_H
 #define _SDP_INHERIT_H

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Listening.
+ * Listening and accepting.
  *
  * listen() is TCP's own: "in state LISTEN and the slot is ours" is the whole
  * mark.  A request that arrives by SDP finds its listener by TCP's look-up, so
  * wildcards, SO_REUSEPORT groups, V6ONLY and SO_BINDTODEVICE work without a
  * line here.
  *
- * A child is a connection without a socket.  It takes its place in the backlog
- * when it is admitted (list setup), is moved to silent when it is answered and to
- * acceptq when established, and gets its struct sock in accept(), in the caller's
- * context: memory cgroup and namespace are then right by themselves.  Until then it
- * may hold what the listener's SO_RCVBUF says (sdp_ring.c).  Whoever takes a child
- * off a list, under ssk->lock, owns the listener's two references: the one on the
- * child, and the child's one on us.
+ * A child is a connection without a socket.  It takes a place in the backlog
+ * when it is admitted (list setup), moves to silent when it is answered, and to
+ * acceptq when it is established.  accept() makes its struct sock, in the
+ * caller's context, so memory cgroup and namespace are right.  Until then a
+ * child may hold as much memory as the listener's SO_RCVBUF says (sdp_ring.c).
+ * Taking a child off a list, under ssk->lock, hands over two references: the
+ * listener's on the child, and the child's on the listener.
  *
- * A client that is gone says so by one message that nobody repeats.  When the
- * backlog is full the place of who was answered and was not heard of since, for one
- * second to four, is the next one's who asks: a lost message shuts nobody out for
- * longer.  Who lost his place so is not ended, but set aside: on a host that is short
- * of time his answer is here already, and waits in a queue of the CM's behind the
- * requests of others.  He gets in when it is seen, be the backlog full or not, as a
- * client would who has a SYN cookie of TCP's.  As many are kept so as there are places,
- * and the oldest then ends.
+ * A client that is gone says so by one message that nobody repeats.  So when
+ * the backlog is full, a child that was answered and has been silent for one to
+ * four seconds loses its place to the next request: a lost message keeps other
+ * clients out for no longer.  The child is not ended then, but set aside (list
+ * asides).  On a host that is short of time the client's answer may have
+ * arrived already, and wait in a queue of the CM behind the requests of others.
+ * When the answer is seen the child gets in, whether the backlog is full or
+ * not, as a client with a SYN cookie does with TCP.  As many children may be
+ * set aside as there are places; then the oldest of them ends.
  *
- * With TCP_DEFER_ACCEPT a child that is established waits on another list (deferred)
- * until it has said something, or its time is over.
+ * With TCP_DEFER_ACCEPT an established child waits on another list (deferred)
+ * until it has sent something, or its time is over.
  *
- * Peers say how long these lists are and in which order they come and go, so none
- * is walked: each is in the order in which it is looked at from its front.
+ * Peers decide how long these lists are, and in which order children come and
+ * go.  So no list is walked: each is in the order in which it is looked at from
+ * its front.
  */
 #include <linux/sched/signal.h>
 #include <net/inet6_hashtables.h>
@@ -44,7 +46,10 @@
 #include "sdp_sk_conn.h"
 #include "sdp_trace.h"
 
-/* Who ends it says so first, and empties the lists after. */
+/*
+ * Whether it still listens.  Closing clears this first, and empties the lists
+ * after.
+ */
 static bool sdp_listen_is_open(const struct sdp_sk *ssk)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -52,9 +57,9 @@ static bool sdp_listen_is_open(const struct sdp_sk *ssk)
 	       READ_ONCE(ssk->sk->sk_state) == TCP_LISTEN;
 }
 
-/* Children tell their listener */
+/* Calls up from children */
 
-/* Of a child that leaves the lists. */
+/* Take a child off its list and give up its place. */
 static void sdp_child_gives_place(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -65,7 +70,7 @@ static void sdp_child_gives_place(struct sdp_sk *ssk, struct sdp_conn *conn)
 		ssk->qlen--;
 }
 
-/* Of one that was set aside. */
+/* Give a child that was set aside a place again. */
 static void sdp_child_gets_place(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -81,7 +86,7 @@ static bool sdp_child_is_before(struct rb_node *node,
 		     rb_entry(other, struct sdp_conn, acceptq_node)->id) < 0;
 }
 
-/* In the order of the requests: their workers are in none. */
+/* Insert in the order of the requests: the children's workers run in any. */
 static void sdp_child_enqueue(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -90,7 +95,7 @@ static void sdp_child_enqueue(struct sdp_sk *ssk, struct sdp_conn *conn)
 	WRITE_ONCE(ssk->acceptable, ssk->acceptable + 1);
 }
 
-/* The first of acceptq, off it; or NULL. */
+/* Take the first child off acceptq; NULL: there is none. */
 static struct sdp_conn *sdp_child_dequeue(struct sdp_sk *ssk)
 {
 	struct rb_node *first = rb_first_cached(&ssk->acceptq);
@@ -103,7 +108,7 @@ static struct sdp_conn *sdp_child_dequeue(struct sdp_sk *ssk)
 	return rb_entry(first, struct sdp_conn, acceptq_node);
 }
 
-/* Established: accept() may have it, whatever becomes of it. */
+/* The child is established: accept() may have it, whatever becomes of it. */
 static void sdp_child_ready(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -119,8 +124,9 @@ static void sdp_child_ready(struct sdp_conn *conn, struct sdp_sk *ssk)
 }
 
 /*
- * Jiffies for which TCP_DEFER_ACCEPT keeps a silent child from accept(); 0: it does
- * not.  TCP counts how often the SYN-ACK is repeated until it has it all the same.
+ * Jiffies for which TCP_DEFER_ACCEPT keeps a silent child from accept(); 0: it
+ * does not.  TCP counts repetitions of the SYN-ACK: after that many accept()
+ * gets the child anyway.
  */
 static unsigned long sdp_child_defers(const struct sock *sk)
 {
@@ -134,14 +140,20 @@ static unsigned long sdp_child_defers(const struct sock *sk)
 	return time;
 }
 
-/* Has it said anything?  Its end is something, as with TCP. */
+/*
+ * Whether it has sent nothing.  Its end of stream counts as something, as with
+ * TCP.
+ */
 static bool sdp_child_is_silent(const struct sdp_conn *conn)
 {
 	return !READ_ONCE(conn->rx.bytes) &&
 	       !test_bit(SDP_CONN_EOF, &conn->flags);
 }
 
-/* Does accept() have to wait until it speaks?  Nobody's place is taken for it. */
+/*
+ * Whether accept() has to wait until the child sends something.  No other child
+ * loses its place for this one.
+ */
 static bool sdp_child_defer(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
 	unsigned long time;
@@ -163,11 +175,11 @@ static bool sdp_child_defer(struct sdp_conn *conn, struct sdp_sk *ssk)
 	return true;
 }
 
-/* So many at once: as many as have a place may have come side by side. */
+/* Children handled at once: all that have a place may have become due together. */
 enum { SDP_LISTEN_DUE = 64 };
 
 /**
- * sdp_listen_defer_work() - TCP_DEFER_ACCEPT's time is over for a child, or more
+ * sdp_listen_defer_work() - give accept() the children whose deferral is over
  * @work: struct sdp_sk.defer of the listener
  *
  * Context: process, a worker.
@@ -195,7 +207,7 @@ void sdp_listen_defer_work(struct work_struct *work)
 	sdp_ulp_put(ssk);
 }
 
-/* Answered: it is its turn to speak. */
+/* The child was answered: the client's turn to send. */
 static void sdp_child_answered(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
 	lockdep_assert_held(&ssk->lock);
@@ -203,7 +215,10 @@ static void sdp_child_answered(struct sdp_conn *conn, struct sdp_sk *ssk)
 		list_move_tail(&conn->accept_node, &ssk->silent);
 }
 
-/* Established, or more: accept() may have it unless it is to wait for data. */
+/*
+ * The child is established, or has sent something: accept() may have it, unless
+ * it is to wait for data.
+ */
 static void sdp_child_speaks(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
 	if (!sdp_child_defer(conn, ssk))
@@ -223,15 +238,16 @@ static void sdp_child_state_change(struct sdp_conn *conn, void *upper)
 	spin_unlock_bh(&ssk->lock);
 }
 
-/* One that was accepted or dropped meanwhile has left the list. */
+/* A child that was accepted or dropped meanwhile is on no list. */
 static void sdp_child_error(struct sdp_conn *conn, void *upper)
 {
 	bool mine = false, never;
 	struct sdp_sk *ssk = upper;
 
 	spin_lock_bh(&ssk->lock);
-	/* As TCP's, with its error; who established it may not have told yet.  Who
-	 * has said nothing but that, with TCP_DEFER_ACCEPT, never was there.
+	/* As with TCP, accept() gets an established child with its error.  That
+	 * it was established may not have been reported yet.  With
+	 * TCP_DEFER_ACCEPT a child that has sent nothing is dropped.
 	 */
 	never = sdp_child_is_silent(conn) && sdp_listen_is_open(ssk) &&
 		sdp_child_defers(ssk->sk);
@@ -244,7 +260,7 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 	spin_unlock_bh(&ssk->lock);
 	if (!mine)
 		return;
-	conn->up.ops = NULL;	/* we are called under its lock */
+	conn->up.ops = NULL;	/* up.lock is held */
 	sdp_ulp_put(ssk);
 	sdp_conn_put(conn);	/* not the last: the transport has one */
 }
@@ -279,7 +295,7 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 				      kuid_t *uid)
 {
 	int master = l3mdev_master_ifindex_by_index(net, ifindex);
-	/* Of a VRF, its device is where a packet comes in, to TCP. */
+	/* TCP takes the device of a VRF for the one that a packet came in by. */
 	int sdif = master ? ifindex : 0;
 	struct sdp_sk *ssk = NULL;
 	struct sock *sk;
@@ -298,8 +314,9 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 					   &remote->ip, remote->port,
 					   &local->ip, ntohs(local->port),
 					   ifindex, sdif);
-	/* Who wants segments signed has no use for a client that cannot, and who
-	 * looks at packets none for one whose packets nobody sees.
+	/* A listener that wants segments signed has no use for a client that
+	 * cannot sign them, nor a listener that filters packets for a client
+	 * without packets.
 	 */
 	if (sk && sk->sk_state == TCP_LISTEN && !sdp_ulp_needs_packets(sk)) {
 		ssk = sdp_ulp_get(sk);
@@ -318,11 +335,12 @@ static void sdp_listen_drop(struct sdp_sk *ssk, struct sdp_conn *conn,
 	sdp_conn_put(conn);
 }
 
-/* So many are looked at for one request; the next one goes on. */
+/* Children looked at for one request; the next request goes on. */
 enum { SDP_LISTEN_LOOK = 16 };
 
-/* The first of those on a list who is silent still.  Who was heard of, or is about to
- * leave, is none any more: he waits with those in setup.
+/*
+ * The first child on a list that is still silent.  A child that was heard of,
+ * or is about to leave, is moved to setup.
  */
 static struct sdp_conn *sdp_listen_first_silent(struct sdp_sk *ssk,
 						struct list_head *list)
@@ -347,11 +365,14 @@ static struct sdp_conn *sdp_listen_silent(struct sdp_sk *ssk)
 	struct sdp_conn *conn = sdp_listen_first_silent(ssk, &ssk->silent);
 	unsigned long at = conn ? READ_ONCE(conn->silent_at) : 0;
 
-	/* Who is behind it was answered later, and has about as long. */
+	/* Those behind it were answered later, and their time is about as long. */
 	return at && time_after(jiffies, at) ? conn : NULL;
 }
 
-/* The oldest of whom nothing was heard since, off the list; or NULL. */
+/*
+ * Take the oldest silent child that was set aside off its list; NULL: there is
+ * none.
+ */
 static struct sdp_conn *sdp_listen_give_up(struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn = sdp_listen_first_silent(ssk, &ssk->asides);
@@ -361,7 +382,10 @@ static struct sdp_conn *sdp_listen_give_up(struct sdp_sk *ssk)
 	return conn;
 }
 
-/* @given_up: the caller's to drop; or NULL. */
+/*
+ * Take a place in the backlog.  @given_up: a child for the caller to drop, or
+ * NULL.
+ */
 static bool sdp_listen_take_place(struct sdp_sk *ssk,
 				  struct sdp_conn **given_up)
 {
@@ -382,7 +406,7 @@ static bool sdp_listen_take_place(struct sdp_sk *ssk,
 	silent = sdp_listen_silent(ssk);
 	if (!silent)
 		goto out;
-	/* As many are kept without a place as there are places. */
+	/* As many may be set aside as there are places. */
 	if (ssk->aside > max)
 		*given_up = sdp_listen_give_up(ssk);
 	room = ssk->aside <= max;
@@ -398,11 +422,11 @@ out:
 
 /**
  * sdp_listen_spawn() - struct sdp_xport_upper.spawn
- * @xp: the transport that heard the request
- * @net: for which namespace
- * @ifindex: on which device
- * @local: to whom
- * @remote: from whom
+ * @xp: the transport that received the request
+ * @net: namespace of the request
+ * @ifindex: device that it came by
+ * @local: address and port that it is for
+ * @remote: address and port that it is from
  *
  * Context: process; does not wait for others.
  * Return: see struct sdp_xport_upper.
@@ -446,13 +470,13 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	conn->local = *local;
 	conn->remote = *remote;
 	conn->ifindex = ifindex;
-	sdp_conn_get(conn);		/* the listener's */
-	sdp_conn_attach(conn, &sdp_child_ops, ssk);	/* ssk's goes over */
+	sdp_conn_get(conn);		/* the listener's reference */
+	sdp_conn_attach(conn, &sdp_child_ops, ssk);	/* takes over the reference to ssk */
 	spin_lock_bh(&ssk->lock);
 	open = sdp_listen_is_open(ssk);
 	if (open) {
 		list_add_tail(&conn->accept_node, &ssk->setup);
-		/* Of a socket that has not tuned anything by itself yet. */
+		/* The listener's sk_rcvbuf as it is: nothing has been tuned yet. */
 		sdp_ring_set_max_bytes(&conn->ring,
 				       READ_ONCE(ssk->sk->sk_rcvbuf));
 		conn->zcopy = READ_ONCE(ssk->zcopy);
@@ -471,7 +495,7 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	return conn;
 }
 
-/* The first whom accept() may not have; or NULL. */
+/* The first child that accept() may not have yet; NULL: there is none. */
 static struct sdp_conn *sdp_listen_first_setup(struct sdp_sk *ssk)
 {
 	struct list_head *list = &ssk->setup;
@@ -486,7 +510,7 @@ static struct sdp_conn *sdp_listen_first_setup(struct sdp_sk *ssk)
 	return list_first_entry_or_null(list, struct sdp_conn, accept_node);
 }
 
-/* Take a child off its list; its two references are the caller's. */
+/* Take a child off its list; the caller gets its two references. */
 static struct sdp_conn *sdp_listen_pop(struct sdp_sk *ssk, bool setup_too)
 {
 	struct sdp_conn *conn;
@@ -501,7 +525,7 @@ static struct sdp_conn *sdp_listen_pop(struct sdp_sk *ssk, bool setup_too)
 	return conn;
 }
 
-/* Who could not take it gets it again, or somebody else does. */
+/* Put back a child that accept() could not take, for the next accept(). */
 static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
 {
 	bool open;
@@ -517,7 +541,7 @@ static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
 	return open;
 }
 
-/* The transport listens for it, and tools see it. */
+/* Have the transport listen on the port, and show the listener to tools. */
 static int sdp_listen_open(struct sdp_sk *ssk, struct sdp_net *sn, u16 port)
 {
 	int err;
@@ -555,8 +579,9 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 }
 
 /*
- * TCP has the last word: whoever of several callers changed it last.  Who gave the
- * socket to TCP, or closes it, leaves nothing that could be found by it later.
+ * Whether the socket listens on this port no more.  TCP's state decides, as the
+ * last of several callers left it.  A socket that was closed or given to TCP
+ * must not leave anything behind, since nothing could be found by it later.
  */
 static bool sdp_listen_is_over(const struct sock *sk, const struct sdp_sk *ssk)
 {
@@ -565,9 +590,9 @@ static bool sdp_listen_is_over(const struct sock *sk, const struct sdp_sk *ssk)
 }
 
 /**
- * sdp_listen_stop() - no more children; those not accepted are aborted
+ * sdp_listen_stop() - end listening and abort the children that were not accepted
  * @sk: a listener, or any socket
- * @ssk: ours of it
+ * @ssk: its SDP state
  *
  * Context: process; not under the socket lock.
  */
@@ -579,15 +604,17 @@ void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk)
 }
 
 /**
- * sdp_listen_check() - the same, if TCP has stopped listening
+ * sdp_listen_check() - sdp_listen_stop(), if TCP has stopped listening
  * @sk: a socket that shutdown() or connect() was called on
- * @ssk: ours of it
+ * @ssk: its SDP state
  *
  * Context: process; not under the socket lock.
  */
 void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk)
 {
-	/* Without a port of its own it may have children: another's is the same. */
+	/* A listener without a port at the transport may have children: another
+	 * listener may have opened the same port.
+	 */
 	if (!READ_ONCE(ssk->port) && !READ_ONCE(ssk->qlen) &&
 	    !READ_ONCE(ssk->aside))
 		return;
@@ -597,7 +624,7 @@ void sdp_listen_check(struct sock *sk, struct sdp_sk *ssk)
 	mutex_unlock(&ssk->listening);
 }
 
-/* Not listening after all.  The port stays, as when TCP's own listen() fails. */
+/* Stop listening again.  The port stays bound, as when TCP's own listen() fails. */
 static void sdp_listen_undo(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
@@ -625,10 +652,12 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 	err = sdp_ulp_tcp(sk)->listen(sock, backlog);
 	if (err)
 		return err;
-	/* Another thread may have ended it by now, or have it elsewhere. */
+	/* Another thread may have ended it by now, or have it listen elsewhere. */
 	if (sdp_listen_is_over(sk, ssk))
 		sdp_listen_close(ssk, sn);
-	/* Who ends it takes its port away too; 0 would be one that is not open. */
+	/* A thread that ends it takes its port away too.  Port 0 would mean
+	 * that none is open.
+	 */
 	port = READ_ONCE(inet_sk(sk)->inet_num);
 	if (ssk->port || !port || sdp_listen_is_over(sk, ssk))
 		return 0;
@@ -638,11 +667,13 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 		return 0;
 	}
 	trace_sdp_cm(0, "listen", err);
-	/* TCP listens all the same; who asked for SDP is told. */
+	/* TCP listens all the same; only a program that asked for SDP gets the
+	 * error.
+	 */
 	if (sdp_ulp_may_fall_back(sk, ssk))
 		return 0;
 	sdp_listen_undo(sock);
-	sdp_listen_close(ssk, sn);	/* the port may be another's as well */
+	sdp_listen_close(ssk, sn);	/* children, if another listener has the port too */
 	return err;
 }
 
@@ -666,7 +697,9 @@ int sdp_listen(struct socket *sock, int backlog)
 		mutex_lock(&ssk->listening);
 		err = sdp_listen_with(sock, ssk, backlog);
 		mutex_unlock(&ssk->listening);
-		/* Who ended it in the middle of this may have found no port. */
+		/* A thread that ended it during this call may have found no
+		 * port.
+		 */
 		sdp_listen_check(sk, ssk);
 		sdp_ulp_put(ssk);
 	} else {
@@ -696,7 +729,7 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 	security_sk_clone(sk, nsk);
 	sock_graft(nsk, newsock);
 	sdp_inherit(sk, nsk);
-	/* As TCP: its names need a scope. */
+	/* As TCP: link-local addresses need a scope. */
 	if (ipv6_addr_type(&conn->remote.ip) & IPV6_ADDR_LINKLOCAL)
 		nsk->sk_bound_dev_if = conn->ifindex;
 	err = sdp_ulp_attach(nsk, newsock);
@@ -711,7 +744,7 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 	release_sock(nsk);
 	if (err)
 		goto fail;
-	sdp_ulp_put(ssk);	/* the child's */
+	sdp_ulp_put(ssk);	/* the child's reference */
 	return 0;
 
 fail:
@@ -720,7 +753,7 @@ fail:
 	return err;
 }
 
-/* Who asked for SDP and got a plain TCP client: reset it. */
+/* A plain TCP client of a listener that asked for SDP: reset it. */
 static void sdp_accept_reset(struct socket *newsock)
 {
 	struct sock *nsk = newsock->sk;
@@ -732,10 +765,10 @@ static void sdp_accept_reset(struct socket *newsock)
 	newsock->state = SS_UNCONNECTED;
 }
 
-/* So many in one call; poll() and we ourselves come back for the rest. */
+/* Clients reset in one round; sdp_accept() and poll() come back for the rest. */
 enum { SDP_ACCEPT_RESETS = 64 };
 
-/* 0: a child is in @newsock; -EAGAIN: none is there. */
+/* Accept one child.  0: it is in @newsock; -EAGAIN: there is none. */
 static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 			  struct socket *newsock, SDP_ACCEPT_ARGS)
 {
@@ -746,7 +779,7 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 	int resets, err;
 
 	for (resets = 0; resets < SDP_ACCEPT_RESETS; resets++) {
-		/* If it was ended from outside TCP says so. */
+		/* If it no longer listens TCP's accept() returns the error. */
 		conn = READ_ONCE(sk->sk_state) == TCP_LISTEN ?
 		       sdp_listen_pop(ssk, false) : NULL;
 		if (conn)
@@ -777,7 +810,7 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
  * sdp_accept() - proto_ops.accept
  * @sock: the listener
  * @newsock: gets the SDP or the plain TCP child, whichever came
- * @SDP_ACCEPT_ARGS: what else this kernel gives
+ * @SDP_ACCEPT_ARGS: the other arguments of this kernel's accept()
  *
  * Context: process.
  * Return: 0 or a negative errno.
@@ -809,7 +842,9 @@ int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS)
 			timeo = schedule_timeout(timeo);
 		finish_wait(sk_sleep(sk), &wait);
 		if (signal_pending(current)) {
-			/* Woken alone, perhaps, for what nobody else looks at. */
+			/* This waiter alone may have been woken for a child:
+			 * look once more.
+			 */
 			err = sdp_accept_one(sock, ssk, newsock,
 					     SDP_ACCEPT_PASS);
 			if (err == -EAGAIN)

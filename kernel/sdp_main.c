@@ -2,12 +2,13 @@
 /*
  * AF_SDP: stream sockets over RDMA by the Sockets Direct Protocol.
  *
- * Init in the order of the layers, exit in reverse; nothing else.
+ * Initialisation in the order of the layers, exit in reverse; nothing else.
  * docs/design.md has the picture; each file tells its part of the story at its
  * top.
  *
  * The transport is initialised before the socket layer above it, but nothing
- * can listen or connect until the doors open, last of all.
+ * can listen or connect until programs can make sockets, which is the last
+ * step.
  */
 #include <linux/module.h>
 #include <linux/net.h>

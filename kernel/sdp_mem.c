@@ -3,19 +3,23 @@
  * The memory of all connections.
  *
  * Receive buffers and messages of all connections are counted together, as
- * TCP's are in tcp_mem, and for the same reason: each connection alone may stay
- * within SO_RCVBUF and SO_SNDBUF, and ten thousand of them still take all there
- * is.  Two limits.  Above the first nobody grows.  Above the second everybody
- * gives back what he can go on without: a ring shrinks to the few buffers that
- * the credit rules need as its buffers come back, a sender has one small
- * message under way at a time, and new connections are refused, or fall back to
- * TCP.  What is open goes on, slowly: nothing is ended for lack of memory.
+ * those of TCP are in tcp_mem, and for the same reason: each connection may
+ * stay within SO_RCVBUF and SO_SNDBUF, and ten thousand of them still take all
+ * there is.
  *
- * A limit on memory is a limit of the machine, so it is not a namespace's.
+ * There are two limits.  Above mem_pressure no connection takes more than it
+ * has.  Above mem_max every connection gives back what it can go on without.  A
+ * ring shrinks to the few buffers that the credit rules need, as its buffers
+ * come back.  A sender has one small message under way at a time.  New
+ * connections are refused, or fall back to TCP.  What is open goes on, slowly:
+ * nothing is ended for lack of memory.
  *
- * Beside this every buffer is charged to the memory cgroup of the process that
- * has the socket (sdp_conn_own()), also when a worker makes it.  Before accept() there
- * is none: what has come by then is charged to who accepts (sdp_refill_owned()).
+ * A limit on memory is a limit of the machine, so no namespace has its own.
+ *
+ * Besides, every buffer is charged to the memory cgroup of the process that has
+ * the socket (sdp_conn_own()), even if a worker makes it.  Before accept()
+ * there is no such process: what has come by then is charged to the caller of
+ * accept() (sdp_refill_owned()).
  */
 #include <linux/mm.h>
 #include "sdp_mem.h"
@@ -23,14 +27,14 @@
 struct sdp_mem_limits sdp_mem_limits __read_mostly;
 struct percpu_counter sdp_mem_used;
 
-/* Of the memory that is not the kernel's own, as tcp_mem, but more: of TCP's
- * connections those that are idle hold none of it, of ours four buffers each, and
- * 10,000 of them are to fit into 1 GiB.
+/* mem_max is this part of the memory that is not the kernel's own, as for
+ * tcp_mem, but more of it: idle TCP connections hold no buffers, ours hold four
+ * each, and 10,000 of them are to fit into 1 GiB.
  */
 enum { SDP_MEM_PART = 4 };
 
 /**
- * sdp_mem_kib() - how much is in use
+ * sdp_mem_kib() - how much memory is in use
  *
  * Context: process or softirq; sums over all processors.
  * Return: KiB.
@@ -41,7 +45,7 @@ u64 sdp_mem_kib(void)
 }
 
 /**
- * sdp_mem_init() - make the counter, set the limits by the machine's memory
+ * sdp_mem_init() - make the counter, and set the limits by the machine's memory
  *
  * Context: process.
  * Return: 0 or -ENOMEM.
@@ -57,7 +61,7 @@ int __init sdp_mem_init(void)
 }
 
 /**
- * sdp_mem_exit() - undo sdp_mem_init(); all has been given back
+ * sdp_mem_exit() - undo sdp_mem_init(); all memory has been given back
  *
  * Context: process.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The memory of all connections: how much there is, may be, and who pays.
+ * The memory of all connections: how much is in use and how much may be; see
+ * sdp_mem.c.
  */
 #ifndef _SDP_MEM_H
 #define _SDP_MEM_H
@@ -10,8 +11,8 @@
 #include <linux/sched/mm.h>
 
 /*
- * X(field, help); the sysctl is net.sdp.<field>, in KiB, of the whole machine:
- * other namespaces than the first can only read it.
+ * X(field, help).  The sysctl is net.sdp.<field>, in KiB, for the whole
+ * machine: namespaces other than the first can only read it.
  */
 #define SDP_MEM_LIMITS(X) \
 	X(mem_pressure,	"KiB of buffers and messages from which on receive buffers do not grow") \
@@ -26,14 +27,14 @@ struct sdp_mem_limits {
 /* Set by sysctl: read it with READ_ONCE(). */
 extern struct sdp_mem_limits sdp_mem_limits;
 
-extern struct percpu_counter sdp_mem_used;	/* bytes */
+extern struct percpu_counter sdp_mem_used;	/* bytes in use */
 
-/* Bytes that a processor may keep to itself before it tells the others. */
+/* Bytes that a processor may count by itself before the others see them. */
 enum { SDP_MEM_BATCH = 64 * 1024 };
 
 /**
- * sdp_mem_add() - memory was taken or given back
- * @bytes: how much; negative: given back
+ * sdp_mem_add() - count memory that is taken or given back
+ * @bytes: bytes taken; negative: bytes given back
  *
  * Context: any but hard interrupt.
  */
@@ -42,14 +43,14 @@ static inline void sdp_mem_add(s64 bytes)
 	percpu_counter_add_batch(&sdp_mem_used, bytes, SDP_MEM_BATCH);
 }
 
-/* Is more in use than @kib?  Right to SDP_MEM_BATCH for each processor. */
+/* Whether more than @kib is in use; exact to SDP_MEM_BATCH per processor. */
 static inline bool sdp_mem_above(unsigned int kib)
 {
 	return unlikely(percpu_counter_read(&sdp_mem_used) > (s64)kib * 1024);
 }
 
 /**
- * sdp_mem_is_short() - should nobody take more than he has?
+ * sdp_mem_is_short() - whether no connection may take more memory
  *
  * Context: any.
  * Return: true above net.sdp.mem_pressure, or net.sdp.mem_max if that is less.
@@ -61,7 +62,7 @@ static inline bool sdp_mem_is_short(void)
 }
 
 /**
- * sdp_mem_is_over() - should everybody give back what he can do without?
+ * sdp_mem_is_over() - whether connections are to give spare memory back
  *
  * Context: any.
  * Return: true above net.sdp.mem_max.

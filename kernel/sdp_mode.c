@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an arriving message means.
+ * The meaning of a received message.
  *
- * One switch over the message identifiers, and the rules that cut across it:
- * payload is never taken after the peer's DisConn, nor when our reader has
- * gone, nor when it would be out of order.  A message that is refused changes
- * nothing here but what its MSeqAck does.
+ * One switch over the message identifiers, and rules that hold for all of them:
+ * payload is refused after the peer's DisConn, after our reader has gone, and
+ * where it would be out of order.  A message that is refused changes nothing
+ * here except by its MSeqAck.
  *
- * A SrcAvail stands for a stretch of the stream: its inline bytes come first,
- * the rest is read by RDMA, or follows by copy when the source has our SendSm.
- * Nothing of the stream may come between; taking it would lose no byte but put
- * two in the wrong order, which is worse.  Which of them count is known to
- * sdp_advert.c.
+ * A SrcAvail stands for a range of the stream: its inline bytes come first, the
+ * rest is read by RDMA, or follows by copy when the source has our SendSm.  No
+ * other payload may come in between.  Accepting it would lose no byte, but
+ * would deliver bytes in the wrong order, which is worse.  sdp_advert.c knows
+ * which SrcAvails are valid.
  */
 
 #include <linux/errno.h>
@@ -20,10 +20,10 @@
 #include "sdp_mode.h"
 
 /**
- * sdp_mode_init() - start of a connection: both halves combined
+ * sdp_mode_init() - start a connection with both halves in combined mode
  * @mode: what to initialise
- * @theirs: MaxAdverts that the peer's Hello or HelloAck announces, from 1
- * @ours: that ours does, 1 to SDP_ADVERT_ADVERTS
+ * @theirs: MaxAdverts of the peer's Hello or HelloAck, from 1
+ * @ours: MaxAdverts of our Hello or HelloAck, 1 to SDP_ADVERT_ADVERTS
  *
  * Context: any; pure.
  */
@@ -34,7 +34,7 @@ void sdp_mode_init(struct sdp_mode *mode, u16 theirs, u8 ours)
 	sdp_snk_init(&mode->snk, ours);
 }
 
-/* User data, inline or to be read by RDMA: may it still come (4.1, 6.1)? */
+/* May user data, inline or to be read by RDMA, still come (4.1, 6.1)? */
 static int may_payload(const struct sdp_mode *mode)
 {
 	if (mode->peer_fin)
@@ -57,7 +57,7 @@ static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	struct sdp_advert_told told;
 	int err;
 
-	/* An update is never refused, whoever has gone or finished (3.3). */
+	/* A credit update is accepted in every state (3.3). */
 	if (!sdp_wire_payload(msg))
 		return 0;
 	err = may_payload(mode);
@@ -65,7 +65,7 @@ static int heard_data(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 		err = sdp_snk_heard(&mode->snk, msg, &told);
 	if (err)
 		return err;
-	/* The payload for a SinkAvail of ours goes the way of any. */
+	/* Payload that completes our SinkAvail is delivered as any other. */
 	if (msg->flags & SDP_FLAG_OOB_PRES)
 		return filled(mode, &told) | SDP_HEARD_DELIVER |
 		       SDP_HEARD_OOB_PRES;
@@ -83,7 +83,7 @@ static int heard_src_avail(struct sdp_mode *mode, const struct sdp_wire_msg *msg
 		err = sdp_snk_heard(&mode->snk, msg, &told);
 	if (err < 0)
 		return err;
-	/* Of one that crossed its end nothing counts; it has nothing inline. */
+	/* It crossed what ended it: drop it.  It has no inline bytes. */
 	if (err) {
 		mode->sink_crossed = mode->snk.out.n;
 		return 0;
@@ -121,7 +121,7 @@ static int heard_by_source(struct sdp_mode *mode,
 	err = sdp_src_heard(&mode->src, msg, &told);
 	if (err)
 		return err;
-	/* What is not out yet must not go either. */
+	/* A SinkAvail came: SrcAvails not posted yet must not go either. */
 	if (mode->src.held.n && !held)
 		told.news |= SDP_ADVERT_WITHDRAWN;
 	mode->told = told;
@@ -141,7 +141,9 @@ static int heard_sink_cancel(struct sdp_mode *mode,
 static int heard_mode_change(struct sdp_mode *mode,
 			     const struct sdp_wire_msg *msg)
 {
-	/* From the sink of our send half, or from the source of the other. */
+	/* S is set: from the sink of our send half.  Else from the source of
+	 * the other half.
+	 */
 	if (msg->ext.mode & 0x80)
 		return heard_by_source(mode, msg);
 	return heard_by_sink(mode, msg);
@@ -195,19 +197,19 @@ static int heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 	case SDP_MID_SINK_AVAIL_CANCEL:
 		return heard_sink_cancel(mode, msg);
 	}
-	return -EPROTO;		/* what sdp_wire_get() does not let through */
+	return -EPROTO;		/* SuspCommAck: we never send SuspComm (5.2) */
 }
 
 /**
- * sdp_mode_heard() - what does this message mean?
+ * sdp_mode_heard() - account a received message and say what to do
  * @mode: the connection's; updated
- * @msg: the message, as sdp_wire_get() took it
+ * @msg: the message, accepted by sdp_wire_get()
  *
  * Context: the caller's lock; pure.
  * Return: bits of enum sdp_mode_verdict, 0 if there is nothing to do (a credit
  * update, a message that crossed ours); -EPROTO if the message is not allowed
- * in this mode (the connection ends); -ECONNABORTED for payload after our
- * reader has gone (it ends too, 4.1).
+ * in this mode; -ECONNABORTED for payload after our reader has gone (4.1).
+ * Both errors end the connection.
  */
 int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 {
@@ -215,7 +217,7 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 
 	sdp_src_acked(&mode->src, msg->mseq_ack);
 	sdp_snk_acked(&mode->snk, msg->mseq_ack);
-	/* Of a message that we do not know the flags mean nothing. */
+	/* The flags of an experimental message are ignored. */
 	if (msg->mid >= SDP_MID_EXPERIMENTAL_FIRST &&
 	    msg->mid <= SDP_MID_EXPERIMENTAL_LAST)
 		return 0;
@@ -231,12 +233,13 @@ int sdp_mode_heard(struct sdp_mode *mode, const struct sdp_wire_msg *msg)
 }
 
 /**
- * sdp_mode_can_ask() - may a SinkAvail be posted now?
+ * sdp_mode_can_ask() - whether a SinkAvail may be posted now
  * @mode: the connection's
  * @unread: whether bytes of the stream wait for the reader
  *
- * What was so when the reader came need not be when his buffer is registered and
- * there is a credit: whoever has sent his DisConn answers no SinkAvail.
+ * What held when the reader came may have changed by the time its buffer is
+ * registered and there is a credit: a peer that has sent its DisConn answers no
+ * SinkAvail.
  *
  * Context: the caller's lock; pure.
  * Return: true if it may.
@@ -248,11 +251,11 @@ bool sdp_mode_can_ask(const struct sdp_mode *mode, bool unread)
 }
 
 /**
- * sdp_mode_may_ask() - a reader waits with a large buffer: may it be advertised?
+ * sdp_mode_may_ask() - whether a waiting reader's buffer may be advertised
  * @mode: the connection's
  * @unread: whether bytes of the stream wait for the reader
  *
- * Peers that take one advert at a time may not know the message (section 7).
+ * A peer that takes one advert at a time may not know SinkAvail (section 7).
  *
  * Context: the caller's lock; pure.
  * Return: true if a SinkAvail may be made.
@@ -263,8 +266,8 @@ bool sdp_mode_may_ask(const struct sdp_mode *mode, bool unread)
 }
 
 /**
- * sdp_mode_rcvbuf_posted() - a ChRcvBuf is on its way
- * @mode: the connection's; one at a time (5.1)
+ * sdp_mode_rcvbuf_posted() - a ChRcvBuf is being posted
+ * @mode: the connection's; no other one is unanswered (5.1)
  *
  * Context: the caller's lock; pure.
  */
@@ -274,13 +277,13 @@ void sdp_mode_rcvbuf_posted(struct sdp_mode *mode)
 }
 
 /**
- * sdp_mode_pick() - how should the next slice of a send go?
+ * sdp_mode_pick() - choose how the next slice of a send goes
  * @left: user bytes still to send, from 1
  * @payload_max: payload bytes of a full message to this peer
  * @tail_room: payload bytes still free in the last message not yet posted;
  *	0 if there is none
  *
- * For now the answer is to copy, behind what still waits if it fits there.
+ * It is always copied: behind the last message not yet posted if that has room.
  *
  * Context: any; pure.
  * Return: the slice.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The modes of the two half-connections, and what an arriving message means in
+ * The modes of the two half-connections, and what a received message means in
  * them (protocol text, sections 4.1 to 4.6 and 5).
  *
  * A half has a source, whose data flows, and a sink: @src is the half whose
- * source we are, @snk the one whose sink we are, and sdp_advert.h knows what is
- * offered in each.
+ * source we are, @snk the one whose sink we are.  sdp_advert.h keeps the
+ * adverts of each.
  *
  * sdp_mode_heard() is the whole receive side of the protocol in one pure
  * function: the callers carry out its verdict and decide nothing themselves.
@@ -20,16 +20,17 @@
 #include "sdp_wire.h"
 
 struct sdp_mode {
-	/* What the last message told, of: */
-	struct sdp_advert_told told; /* our SrcAvails, with SDP_HEARD_TOLD, */
-	struct sdp_advert_told filled; /* and SinkAvails, with SDP_HEARD_FILLED */
-	struct sdp_src src;
-	struct sdp_snk snk;
-	bool peer_fin;		/* DisConn heard: no payload may follow */
+	/* News of our SrcAvails; valid with SDP_HEARD_TOLD. */
+	struct sdp_advert_told told;
+	/* News of our SinkAvails; valid with SDP_HEARD_FILLED. */
+	struct sdp_advert_told filled;
+	struct sdp_src src;	/* the half whose source we are */
+	struct sdp_snk snk;	/* the half whose sink we are */
+	bool peer_fin;		/* DisConn received: no payload may follow */
 	bool shut_rd;		/* our reader has gone: payload is an error (4.1) */
 	bool req_pipe;		/* the peer asked for pipelined mode */
 	bool asked_rcvbuf;	/* a ChRcvBuf of ours is unanswered */
-	bool sink_crossed;	/* SrcAvails have crossed the last SinkAvail */
+	bool sink_crossed;	/* a SrcAvail crossed our last SinkAvail */
 };
 
 /* What to do with a message, as bits: several may be set. */
@@ -44,9 +45,9 @@ enum sdp_mode_verdict {
 	SDP_HEARD_OOB_PRES	= 0x80,	/* the last payload byte is urgent */
 	SDP_HEARD_RCVBUF_ACK	= 0x100, /* the peer's buffers have this size now */
 	SDP_HEARD_ADVERT	= 0x200, /* there is something to read by RDMA */
-	SDP_HEARD_TOLD		= 0x400, /* mode->told: of what we have offered */
-	SDP_HEARD_FILLED	= 0x800, /* mode->filled: and where to be written */
-	SDP_HEARD_OWES		= 0x1000, /* RdmaWrCompl or SinkCancelAck */
+	SDP_HEARD_TOLD		= 0x400, /* mode->told: news of our SrcAvails */
+	SDP_HEARD_FILLED	= 0x800, /* mode->filled: news of our SinkAvails */
+	SDP_HEARD_OWES		= 0x1000, /* RdmaWrCompl or SinkCancelAck is due */
 };
 
 void sdp_mode_init(struct sdp_mode *mode, u16 theirs, u8 ours);
@@ -55,11 +56,11 @@ void sdp_mode_rcvbuf_posted(struct sdp_mode *mode);
 bool sdp_mode_may_ask(const struct sdp_mode *mode, bool unread);
 
 /**
- * sdp_mode_crossed() - have SrcAvails crossed the last SinkAvail?
- * @mode: the connection's; what it says of the next one begins anew
+ * sdp_mode_crossed() - whether a SrcAvail crossed our last SinkAvail
+ * @mode: the connection's; the mark is cleared for the next SinkAvail
  *
  * Context: the caller's lock; pure.
- * Return: true if so: it was for nothing.
+ * Return: true if one did: the SinkAvail was of no use.
  */
 static inline bool sdp_mode_crossed(struct sdp_mode *mode)
 {
@@ -72,10 +73,10 @@ static inline bool sdp_mode_crossed(struct sdp_mode *mode)
 bool sdp_mode_can_ask(const struct sdp_mode *mode, bool unread);
 
 /**
- * sdp_mode_has_advert() - may one more advert of ours be out?
+ * sdp_mode_has_advert() - whether one more advert of ours may be outstanding
  * @mode: the connection's
  *
- * MaxAdverts of the peer is for both halves together (4.3).
+ * The peer's MaxAdverts is a limit for both halves together (4.3).
  *
  * Context: the caller's lock; pure.
  * Return: true if it may.
@@ -87,7 +88,7 @@ static inline bool sdp_mode_has_advert(const struct sdp_mode *mode)
 
 /* How the next slice of a send goes. */
 struct sdp_mode_slice {
-	u32	bytes;		/* how many of the user's bytes it takes, from 1 */
+	u32	bytes;		/* user bytes that it takes, from 1 */
 	bool	coalesce;	/* they fit behind the last message not yet posted */
 };
 

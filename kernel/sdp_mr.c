@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory registrations: fast ones, valid for one transfer each.
+ * Fast memory registrations, each valid for one transfer.
  *
  * A registration is made once and used again and again: a request on the queue
  * pair makes it valid for some pages under a new key, another one makes it
  * invalid.
  *
  * Keys belong to the protection domain, which is the device's, and not to the
- * queue pair: one that is still valid when its queue pair is gone must be
- * destroyed before its memory is let go.  And a peer that has had a key could
- * try the next on memory that is advertised to somebody else.  So what a key leads to
- * is at an address by chance, each time another, which a peer has to be told: a
- * wrong one costs it its connection.  (Where a process or the kernel has its
- * memory is nobody's business anyway.)
+ * queue pair.  So a registration that is still valid when its queue pair is
+ * gone must be destroyed before its memory is unpinned.  And a peer that has
+ * had a key could try the next one on memory that is advertised to another
+ * peer.  So registered memory has a random address, a new one each time, that a
+ * peer has to be told: a wrong address costs the peer its connection.  (It also
+ * tells nobody where a process or the kernel has its memory.)
  *
- * That goes for what a peer is to reach.  What our own device reads or writes by a
- * local key begins where ib_map_mr_sg() said: rdmavt (hfi1) takes nothing else.
+ * This holds for memory that a peer is to access.  What our own device reads or
+ * writes by a local key begins where ib_map_mr_sg() said: rdmavt (hfi1) accepts
+ * nothing else.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -54,8 +55,8 @@ static struct sdp_mr *sdp_mr_create(struct sdp_mr_pool *pool)
 }
 
 /**
- * sdp_mr_get() - have a registration that covers nothing yet
- * @pool: of the device
+ * sdp_mr_get() - get a registration that covers nothing yet
+ * @pool: the pool of the device
  *
  * Context: process; sleeps.
  * Return: the registration, or ERR_PTR(-EOPNOTSUPP) if the device has none,
@@ -75,12 +76,12 @@ static void sdp_mr_unmap(struct ib_device *ib, struct sdp_umem *umem)
 }
 
 /**
- * sdp_mr_put() - give it back
+ * sdp_mr_put() - give a registration back
  * @pool: as in sdp_mr_get()
  * @mr: the registration; one that is still valid is destroyed
  * @umem: what it covers since sdp_mr_map(); or NULL
  *
- * Its key leads nowhere when this returns, and no device knows the memory.
+ * When this returns its key is invalid, and no device can access the memory.
  *
  * Context: process; sleeps.
  */
@@ -101,14 +102,14 @@ void sdp_mr_put(struct sdp_mr_pool *pool, struct sdp_mr *mr,
 }
 
 /**
- * sdp_mr_map() - have it cover pinned memory
+ * sdp_mr_map() - have a registration cover pinned memory
  * @mr: the registration
  * @umem: the memory; its key and va are set
  *
- * What is left to do is to post the request that makes it valid.
+ * The request that makes the registration valid is still to be posted.
  *
  * Context: process.
- * Return: 0, -ENOMEM, or -EINVAL if the device cannot.
+ * Return: 0, -ENOMEM, or -EINVAL if one registration cannot cover the memory.
  */
 int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem)
 {
@@ -124,10 +125,10 @@ int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem)
 		return -EINVAL;
 	}
 	mr->dma = mr->mr->iova;
-	/* Half of all, so that its end is no wrap. */
+	/* Half of all addresses, so that its end does not wrap. */
 	mr->told = (get_random_u64() >> 1 & ~(u64)(PAGE_SIZE - 1)) |
 		   offset_in_page(mr->dma);
-	/* Any other than the last, which a peer may be late with. */
+	/* Any key but the last, which a peer may still use late. */
 	ib_update_fast_reg_key(mr->mr, (mr->mr->rkey + 1 +
 					get_random_u32() % 255) & 0xff);
 	umem->key = mr->mr->rkey;
@@ -136,10 +137,10 @@ int sdp_mr_map(struct sdp_mr *mr, struct sdp_umem *umem)
 }
 
 /**
- * sdp_mr_pool_init() - an empty pool
- * @pool: what to initialise
+ * sdp_mr_pool_init() - initialise an empty pool
+ * @pool: what to initialise, zeroed
  * @pd: protection domain of the device
- * @pages: that each registration covers, if the device has such long ones
+ * @pages: that each registration covers; fewer if the device's limit is lower
  *
  * Context: any.
  */
@@ -155,7 +156,7 @@ void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
 }
 
 /**
- * sdp_mr_pool_exit() - destroy what is in it; all were given back
+ * sdp_mr_pool_exit() - destroy all registrations; each was given back
  * @pool: the pool
  *
  * Context: process; sleeps.

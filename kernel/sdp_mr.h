@@ -10,19 +10,19 @@
 
 struct sdp_umem;
 
-/* Of one device. */
+/* The idle registrations of one device. */
 struct sdp_mr_pool {
 	struct ib_pd *pd;
-	unsigned int pages;		/* that one covers; 0: there are none */
+	unsigned int pages;		/* pages that one covers; 0: the device has none */
 	struct sdp_pool idle;
 };
 
 struct sdp_mr {
-	struct ib_mr *mr;
+	struct ib_mr *mr;		/* mr->iova is dma or told */
 	struct sdp_pooled idle;
-	u64 dma;			/* where it begins, for our device, */
-	u64 told;			/* and for a peer: mr->iova is either */
-	bool valid;			/* its key may lead somewhere */
+	u64 dma;			/* where it begins for our device */
+	u64 told;			/* where it begins for a peer */
+	bool valid;			/* its key may be valid */
 };
 
 struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool);
@@ -33,7 +33,7 @@ void sdp_mr_pool_init(struct sdp_mr_pool *pool, struct ib_pd *pd,
 		      unsigned int pages);
 
 /**
- * sdp_mr_bytes() - how much one covers, wherever it begins
+ * sdp_mr_bytes() - bytes that a registration covers, wherever they begin
  * @pool: the pool
  *
  * Context: any.

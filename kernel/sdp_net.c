@@ -2,11 +2,11 @@
 /*
  * Counters, limits and tunables of each network namespace.
  *
- * Counters are per processor and only summed when somebody reads
- * /proc/net/sdpstat.  The limits count connections, not sockets: a connection
- * is what holds a queue pair and pages, and it may outlive its socket.  Each
- * connection holds a reference to its namespace, so an object here is never
- * freed under one.
+ * Counters are per processor, and only summed when /proc/net/sdpstat is read.
+ *
+ * The limits count connections, not sockets: a connection is what holds a queue
+ * pair and pages, and it may outlive its socket.  Each connection holds a
+ * reference to its namespace, so struct sdp_net is never freed under one.
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -18,7 +18,7 @@
 unsigned int sdp_net_id __read_mostly;
 
 /**
- * sdp_net() - ours of a network namespace
+ * sdp_net() - find the object of a network namespace
  * @net: the namespace, referenced
  *
  * Context: any.
@@ -32,7 +32,7 @@ struct sdp_net *sdp_net(const struct net *net)
 /**
  * sdp_net_charge() - take a place under max_conns and max_conns_user
  * @sn: namespace
- * @uid: whose connection it is
+ * @uid: the connection's owner
  *
  * Context: any but hard interrupt.
  * Return: 0, -EUSERS when a limit is reached, -ENOMEM.
@@ -60,9 +60,9 @@ out:
 }
 
 /**
- * sdp_net_uncharge() - give the place back
+ * sdp_net_uncharge() - give a place back
  * @sn: namespace
- * @uid: as charged
+ * @uid: as for sdp_net_charge()
  *
  * Context: any but hard interrupt.
  */
@@ -101,7 +101,7 @@ static const char * const sdp_reason_words[] = {
 };
 
 /**
- * sdp_reason_word() - what a reason is called in counters and trace points
+ * sdp_reason_word() - the name of a reason in counters and trace points
  * @reason: enum sdp_reason
  *
  * Context: any.
@@ -113,8 +113,8 @@ const char *sdp_reason_word(u8 reason)
 }
 
 /**
- * sdp_counter_name() - what /proc/net/sdpstat calls it
- * @counter: which
+ * sdp_counter_name() - the name of a counter in /proc/net/sdpstat
+ * @counter: which counter
  *
  * Context: any.
  * Return: the name.
@@ -144,7 +144,7 @@ static int sdp_net_show(struct seq_file *seq, void *unused)
 	return 0;
 }
 
-/* Of whoever makes the entries: his memory cgroup pays. */
+/* Nodes are charged to the memory cgroup of the task that adds an entry. */
 #define SDP_NET_PLACES	(XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT)
 
 static int __net_init sdp_net_enter(struct net *net)
@@ -169,7 +169,7 @@ static int __net_init sdp_net_enter(struct net *net)
 	return 0;
 }
 
-/* Not xa_empty(): an array that got one node of two keeps it, with nothing in it. */
+/* Not xa_empty(): an array that got one node of two keeps that one, empty. */
 static bool sdp_net_has_none(struct xarray *places)
 {
 	unsigned long at = 0;

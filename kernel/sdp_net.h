@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What belongs to a network namespace: counters, tunables, limits, and the
- * list of connections that tools are shown.
+ * connections and listeners that tools are shown; see sdp_net.c.
  *
  * One list yields enum, name and help of every counter (sdp_counters.h), another
  * of every tunable (sdp_tunables.h), so that kernel, tools and man pages cannot
@@ -25,8 +25,8 @@ enum sdp_counter {
 #define SDP_COUNTER_ENUM(sym, name, help) SDP_CNT_##sym,
 	SDP_COUNTERS(SDP_COUNTER_ENUM)
 #undef SDP_COUNTER_ENUM
-	/* FALLBACK by its reason, and TCP_ACCEPT by the one it has:
-	 * fallback_<word of enum sdp_reason>.
+	/* One for each enum sdp_reason: FALLBACK by its reason, and TCP_ACCEPT
+	 * by the one reason it has.  Named fallback_<word of the reason>.
 	 */
 	SDP_CNT_REASON,
 	SDP_CNT_MAX = SDP_CNT_REASON + SDP_REASON_COUNT
@@ -41,15 +41,15 @@ struct sdp_net {
 
 	u64 __percpu *counters;		/* SDP_CNT_MAX of them */
 
-	/* Limits: how many connections, and of whom (index uid, value count). */
-	atomic_long_t pinned;		/* pages */
-	struct xarray users;		/* its lock guards conns too */
-	unsigned int conns;
+	atomic_long_t pinned;		/* pages pinned: net.sdp.zcopy_pinned */
+	struct xarray users;		/* by uid; its lock guards conns too */
+	unsigned int conns;		/* connections; under the users' lock */
 
 	/*
 	 * For tools: all connections, and all listening sockets, each at a
-	 * place of its own, the lowest that is free, from 1.  Who looks needs
-	 * no lock but RCU's, and the place is where he goes on after a pause.
+	 * place of its own, the lowest that is free, from 1.  A dump needs no
+	 * lock but RCU's, and goes on after a pause at the place where it
+	 * stopped.
 	 */
 	struct xarray all_conns;
 	struct xarray all_listeners;
@@ -58,8 +58,8 @@ struct sdp_net {
 extern unsigned int sdp_net_id;
 struct sdp_net *sdp_net(const struct net *net);
 
-/* A limit.  Who owns a namespace may set what he likes there; but it takes what is
- * the machine's, so it is no more than the first namespace has.
+/* A limit.  The owner of a namespace may set it there to any value.  But what
+ * it limits is the machine's, so it is at most that of the first namespace.
  */
 #define sdp_net_bounded(sn, field)					\
 	min(READ_ONCE((sn)->field), READ_ONCE(sdp_net(&init_net)->field))
@@ -70,8 +70,8 @@ const char *sdp_counter_name(enum sdp_counter counter);
 /**
  * sdp_count() - add to a counter
  * @sn: namespace
- * @counter: which
- * @n: how much
+ * @counter: which counter
+ * @n: how much to add
  *
  * Context: any, also with interrupts off.
  */

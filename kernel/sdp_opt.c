@@ -3,13 +3,14 @@
  * Socket options.
  *
  * Almost all are TCP's: they are stored in the sock and read from there.  Ours
- * are SDP_INFO and SDP_FALLBACK; and a few of TCP's are refused or mended
- * while SDP carries the stream, because sk_state is CLOSE then and TCP would
- * act on it.
+ * are SDP_INFO, SDP_FALLBACK and SDP_ZCOPY.  A few of TCP's are refused or
+ * corrected while SDP carries the stream, because sk_state is CLOSE then and
+ * TCP would act on it.
  *
  * A socket that fell back calls nothing of ours, and an unknown level ends in
- * TCP.  What netfilter's users have at SOL_IP and SOL_IPV6 is open to all: so
- * SDP_INFO has a second name there, for sockets of which we have but a record.
+ * TCP.  But options that netfilter's users register at SOL_IP and SOL_IPV6 work
+ * on any socket.  So SDP_INFO has a second name there (IP_SDP_INFO), for
+ * sockets of which only a record is left.
  */
 #include <linux/netfilter.h>
 #include <linux/tcp.h>
@@ -22,7 +23,7 @@
 #include "sdp_tx.h"
 
 /**
- * sdp_opt_info() - what SDP_INFO and sock_diag show of a connection
+ * sdp_opt_info() - fill in what SDP_INFO and sock_diag show of a connection
  * @conn: the connection
  * @info: filled in
  *
@@ -37,7 +38,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	info->sdpi_reason = conn->reason;
 	info->sdpi_id = conn->id;
 	info->sdpi_snd_size = conn->snd_max;
-	if (conn->rcv_size)	/* it may have only just arrived */
+	if (conn->rcv_size)	/* 0 before sdp_refill_begin() */
 		info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
 	spin_lock_bh(&conn->lock);
 	stats = sdp_conn_stats_get(&conn->stats);
@@ -76,7 +77,7 @@ static void sdp_opt_fill_info(struct sock *sk, struct sdp_sk *ssk,
 			      struct sdp_info *info)
 {
 	lock_sock(sk);
-	/* Completions are reaped late; who asks wants to know. */
+	/* Completions are reaped late: reap them now, for a current answer. */
 	if (ssk->mode == SDP_SK_CONNECTED)
 		sdp_tx_reap(ssk->conn);
 	if (ssk->conn)
@@ -201,7 +202,7 @@ static void sdp_opt_alive(struct sock *sk, struct sdp_sk *ssk)
 	release_sock(sk);
 }
 
-/* As TCP: TCP_NODELAY, set, pushes what is queued, even what is corked. */
+/* As TCP: setting TCP_NODELAY pushes what is queued, even what is corked. */
 static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 {
 	u8 delay;
@@ -218,7 +219,7 @@ static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
 	release_sock(sk);
 }
 
-/* Who waits for room may have it now. */
+/* A caller that waits for room may have it now. */
 static void sdp_opt_notsent(struct sock *sk, struct sdp_sk *ssk)
 {
 	lock_sock(sk);
@@ -230,7 +231,7 @@ static void sdp_opt_notsent(struct sock *sk, struct sdp_sk *ssk)
 	release_sock(sk);
 }
 
-/* TCP has stored it; what it is to us. */
+/* Apply an option that TCP has stored to the connection. */
 static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 {
 	switch (optname) {
@@ -251,8 +252,9 @@ static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 }
 
 /*
- * TCP judges these by sk_state, which is CLOSE while SDP carries the stream, or may
- * come to: what it says of a socket that is not.  0: it is for TCP to say.
+ * TCP judges these options by sk_state, which is CLOSE while SDP carries the
+ * stream, or is about to.  Return TCP's error for a connected socket; 0: TCP
+ * decides.
  */
 static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 			   unsigned int optlen)
@@ -282,8 +284,9 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 	return optname == TCP_QUEUE_SEQ ? -EPERM : -EINVAL;
 }
 
-/* The same of IPV6_ADDRFORM, which would put TCP's functions in the place of ours where the
- * connection is by IPv4.
+/*
+ * As sdp_opt_refuses(), for IPV6_ADDRFORM: it would put TCP's operations in the
+ * place of ours where the connection is by IPv4.
  */
 static int sdp_opt_refuses_v6(struct sock *sk, struct sdp_sk *ssk, int optname,
 			      sockptr_t optval, unsigned int optlen)
@@ -363,8 +366,9 @@ static int sdp_opt_get_tcp_info(struct sock *sk, struct sdp_sk *ssk,
 	return 0;
 }
 
-/* What TCP would answer by sk_state, or by what it keeps of a connection.
- * -ENOIOCTLCMD: it is for TCP to say.
+/*
+ * Get an option that TCP would answer by sk_state, or by what it keeps of a
+ * connection.  -ENOIOCTLCMD: TCP answers.
  */
 static int sdp_opt_get_tcp(struct sock *sk, struct sdp_sk *ssk, int optname,
 			   char __user *optval, int __user *optlen)
@@ -395,7 +399,7 @@ static int sdp_opt_get_tcp(struct sock *sk, struct sdp_sk *ssk, int optname,
  * @sock: the socket
  * @level: SOL_SDP is ours, the rest TCP's
  * @optname: option
- * @optval: where to
+ * @optval: where to put the value
  * @optlen: size in bytes, in and out
  *
  * Context: process.
@@ -433,7 +437,7 @@ out:
 }
 
 #if IS_ENABLED(CONFIG_NETFILTER)
-/* Of a socket that is TCP's now. */
+/* SDP_INFO of a socket that is TCP's now, from its record. */
 static int sdp_opt_recorded(struct sock *sk, struct sdp_info *info)
 {
 	static const u8 states[TCP_MAX_STATES] = {
@@ -442,7 +446,7 @@ static int sdp_opt_recorded(struct sock *sk, struct sdp_info *info)
 		[TCP_SYN_RECV]		= SDP_SYN_RECV,
 		[TCP_FIN_WAIT1]		= SDP_FIN_WAIT_1,
 		[TCP_FIN_WAIT2]		= SDP_FIN_WAIT_2,
-		[TCP_TIME_WAIT]		= SDP_CLOSED,	/* no socket has it */
+		[TCP_TIME_WAIT]		= SDP_CLOSED,	/* no socket is in this state */
 		[TCP_CLOSE]		= SDP_CLOSED,
 		[TCP_CLOSE_WAIT]	= SDP_CLOSE_WAIT,
 		[TCP_LAST_ACK]		= SDP_LAST_ACK,

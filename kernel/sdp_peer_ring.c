@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The peer's receive buffers: are others to be asked for?  See sdp_peer_ring.h.
+ * The peer's receive buffers: whether to ask for others; see sdp_peer_ring.h.
  *
- * What a peer is not asked for it does not do.  One that refuses smaller buffers is
- * not asked for smaller ones again; one that refuses larger ones is, now and then,
- * since it may have been short of memory.
+ * A peer only changes its buffers if it is asked to.  A peer that refuses
+ * smaller buffers is not asked for smaller ones again.  A peer that refuses
+ * larger ones is asked again now and then, since it may have been short of
+ * memory.
  */
 #include "sdp_peer_ring.h"
 
@@ -16,11 +17,13 @@ static void sdp_peer_ring_ask(struct sdp_peer_ring *ring, u32 size, unsigned lon
 }
 
 /**
- * sdp_peer_ring_wants_more() - a message as long as a buffer waits: ask for larger ones?
+ * sdp_peer_ring_wants_more() - whether to ask for larger buffers now
  * @ring: the peer's ring; changed if so
- * @want: size that we would like
- * @open: a ChRcvBuf of ours is not posted, or not answered
+ * @want: size in bytes that we would like
+ * @open: whether a ChRcvBuf of ours is not posted yet, or not answered
  * @now: jiffies
+ *
+ * Called when a message as long as a buffer waits, or was cut often enough.
  *
  * Context: any; pure.
  * Return: true if a ChRcvBuf is to be posted.
@@ -35,13 +38,13 @@ bool sdp_peer_ring_wants_more(struct sdp_peer_ring *ring, u32 want, bool open,
 }
 
 /**
- * sdp_peer_ring_cut() - a message was cut, because the peer's buffers are not longer
+ * sdp_peer_ring_cut() - count a message that was cut to the peer's buffer size
  * @ring: the peer's ring; changed
  *
  * A ping-pong never waits for credits, and yet is slower by many short messages.
  *
  * Context: any; pure.
- * Return: true if that has been so often enough to ask for larger ones.
+ * Return: true if it is time to ask for larger buffers.
  */
 bool sdp_peer_ring_cut(struct sdp_peer_ring *ring)
 {
@@ -52,8 +55,10 @@ bool sdp_peer_ring_cut(struct sdp_peer_ring *ring)
 }
 
 /**
- * sdp_peer_ring_grow() - the peer has many buffers for us, or large ones
+ * sdp_peer_ring_grow() - note that the peer's ring has grown
  * @ring: the peer's ring; changed
+ *
+ * The peer has many buffers for us, or large ones.
  *
  * Context: any; pure.
  * Return: true if it may shrink again when we are idle; false: it never does.
@@ -67,15 +72,14 @@ bool sdp_peer_ring_grow(struct sdp_peer_ring *ring)
 }
 
 /**
- * sdp_peer_ring_shrink() - is it time for the peer to have memory back?
+ * sdp_peer_ring_shrink() - whether it is time to ask for smaller buffers
  * @ring: the peer's ring; changed
- * @idle: what is known
- * @ask: set to true if it is to be asked for smaller ones; that it was then is said
- *	by sdp_peer_ring_ask_less()
+ * @idle: the state of the connection
+ * @ask: set to whether to ask now; the caller that does calls
+ *	sdp_peer_ring_ask_less()
  *
  * Context: any; pure.
- * Return: jiffies until it may be time, or until it is to be asked again if that
- * was not possible; 0: there is nothing to wait for.
+ * Return: jiffies until the next try; 0: there is nothing to wait for.
  */
 unsigned long sdp_peer_ring_shrink(struct sdp_peer_ring *ring,
 				   const struct sdp_peer_ring_idle *idle, bool *ask)
@@ -98,10 +102,10 @@ unsigned long sdp_peer_ring_shrink(struct sdp_peer_ring *ring,
 }
 
 /**
- * sdp_peer_ring_ask_less() - the peer is asked for smaller buffers
+ * sdp_peer_ring_ask_less() - note that the peer is asked for smaller buffers
  * @ring: the peer's ring; changed
- * @size: what it is asked for
- * @had: what it has
+ * @size: bytes of a buffer that it is asked for
+ * @had: bytes of a buffer that it has
  * @now: jiffies
  *
  * Context: any; pure.
@@ -115,13 +119,13 @@ void sdp_peer_ring_ask_less(struct sdp_peer_ring *ring, u32 size, u32 had,
 }
 
 /**
- * sdp_peer_ring_given() - the peer has answered
+ * sdp_peer_ring_given() - take the peer's answer
  * @ring: the peer's ring; changed
- * @size: by its ChRcvBufAck
- * @bufs: buffers that it has for us
+ * @size: bytes of a buffer, by its ChRcvBufAck
+ * @bufs: number of buffers that it has for us
  *
- * If it was asked for less, and gives less, the old buffers are to be used up by
- * empty messages.
+ * If it was asked for smaller ones, and grants that, the old buffers are used
+ * up by empty messages.
  *
  * Context: any; pure.
  */
@@ -134,6 +138,6 @@ void sdp_peer_ring_given(struct sdp_peer_ring *ring, u32 size, u16 bufs)
 	ring->grown = false;
 	if (size <= ring->ask || size < ring->had)
 		ring->flush = bufs;
-	/* It will not give what it did not give now. */
+	/* A peer that refused now will refuse again: do not ask any more. */
 	ring->keeps = size > ring->ask;
 }

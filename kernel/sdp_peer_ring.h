@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The peer's receive buffers: when to ask for larger ones, and when for smaller.
+ * The peer's receive buffers: when to ask for larger or for smaller ones.
  *
- * A connection begins with small ones.  When a message as long as they are waits
- * for credits, or what is sent was cut again and again because they are not longer,
- * it is time to ask for larger ones (ChRcvBuf, protocol text, 5.1); and when nothing
- * was sent for a while the peer may have that memory back.
+ * A connection begins with small ones.  It is time to ask for larger ones
+ * (ChRcvBuf, protocol text, 5.1) when a message as long as they are waits for
+ * credits, or when messages were cut again and again because they are not
+ * longer.  When nothing was sent for a while the peer is asked for smaller
+ * ones, so that it can free memory.
  *
- * This is the policy alone; sdp_chrcvbuf.c asks.  Pure: types and arithmetic, nothing
- * else of the kernel.  Sizes are bytes of a buffer, with the BSDH; times are in
- * jiffies, HZ of them a second.
+ * This is the policy alone; sdp_chrcvbuf.c asks.  Its state belongs to the
+ * connection, under conn->lock.
+ *
+ * Pure: types and arithmetic, nothing else of the kernel.  Sizes are bytes of a
+ * buffer, with the BSDH; times are in jiffies, HZ of them a second.
  */
 #ifndef _SDP_PEER_RING_H
 #define _SDP_PEER_RING_H
@@ -19,28 +22,28 @@
 #include "sdp_wire.h"
 
 enum {
-	SDP_PEER_RING_AGAIN	= 10 * HZ,	/* until larger ones are asked for again */
-	SDP_PEER_RING_CUTS	= 16,		/* messages that were cut, before we ask */
-	/* Buffers that are not worth asking for. */
+	SDP_PEER_RING_AGAIN	= 10 * HZ,	/* between two questions for larger buffers */
+	SDP_PEER_RING_CUTS	= 16,		/* messages cut until larger ones are asked for */
+	/* Number of buffers so small that asking for less is not worth it. */
 	SDP_PEER_RING_FEW	= SDP_WIRE_CREDITS_MIN + 1,
 };
 
 struct sdp_peer_ring {
 	bool asked;		/* the peer was asked for other buffers */
-	unsigned long asked_at;	/* jiffies when it was */
-	u32 ask;		/* size that it was asked for */
-	bool asks_less;		/* it was for smaller ones, and has not answered */
-	u32 had;		/* size that it had before that */
-	u8 cuts;		/* full messages with more behind, in a row */
-	bool grown;		/* it has grown its ring, and may shrink it */
-	bool keeps;		/* it never gives buffers back */
-	u16 flush;		/* empty messages to post, to use old buffers up */
+	unsigned long asked_at;	/* jiffies when the peer was asked last */
+	u32 ask;		/* size that the peer was asked for last */
+	bool asks_less;		/* asked for smaller buffers, not answered yet */
+	u32 had;		/* size before smaller buffers were asked for */
+	u8 cuts;		/* full messages with more behind; from 0 after we asked */
+	bool grown;		/* the peer has grown its ring, and may shrink it */
+	bool keeps;		/* the peer never shrinks its ring */
+	u16 flush;		/* messages to post until old buffers are used up */
 };
 
 /**
- * sdp_peer_ring_init() - the connection is established
+ * sdp_peer_ring_init() - begin, when a connection is set up
  * @ring: the peer's ring; changed
- * @bufs: buffers that the peer has made for it
+ * @bufs: buffers that the peer has posted, by its Hello or HelloAck
  *
  * A peer that begins with many did not make them for us, and keeps them.
  *
@@ -57,7 +60,7 @@ bool sdp_peer_ring_cut(struct sdp_peer_ring *ring);
 bool sdp_peer_ring_grow(struct sdp_peer_ring *ring);
 
 /**
- * sdp_peer_ring_is_grown() - is there anything to have back from it?
+ * sdp_peer_ring_is_grown() - whether the peer's ring has grown and may shrink
  * @ring: the peer's ring
  *
  * Context: any; pure.
@@ -68,15 +71,15 @@ static inline bool sdp_peer_ring_is_grown(const struct sdp_peer_ring *ring)
 	return ring->grown;
 }
 
-/* What is known when the peer may perhaps have memory back. */
+/* The state of a connection, to decide whether the peer's ring is to shrink. */
 struct sdp_peer_ring_idle {
 	unsigned long now;	/* jiffies */
-	unsigned long since;	/* jiffies when something was taken last */
-	unsigned long idle;	/* jiffies that it has to be so; 0: it never may */
-	bool ends;		/* the end is near, and gives everything back */
-	u16 bufs;		/* buffers that it has for us */
-	u32 size;		/* of one */
-	u32 least;		/* size that we begin with */
+	unsigned long since;	/* jiffies of the last progress */
+	unsigned long idle;	/* jiffies without progress before we ask; 0: never ask */
+	bool ends;		/* the connection is about to end, which frees the buffers */
+	u16 bufs;		/* buffers that the peer has for us */
+	u32 size;		/* bytes of one of these buffers */
+	u32 least;		/* bytes of a buffer that we begin with */
 };
 
 unsigned long sdp_peer_ring_shrink(struct sdp_peer_ring *ring,
@@ -85,11 +88,11 @@ void sdp_peer_ring_ask_less(struct sdp_peer_ring *ring, u32 size, u32 had,
 			    unsigned long now);
 
 /**
- * sdp_peer_ring_asked() - what a ChRcvBuf is to say
+ * sdp_peer_ring_asked() - size that a ChRcvBuf asks for
  * @ring: the peer's ring
  *
  * Context: any; pure.
- * Return: the size.
+ * Return: bytes.
  */
 static inline u32 sdp_peer_ring_asked(const struct sdp_peer_ring *ring)
 {
@@ -99,9 +102,9 @@ static inline u32 sdp_peer_ring_asked(const struct sdp_peer_ring *ring)
 void sdp_peer_ring_given(struct sdp_peer_ring *ring, u32 size, u16 bufs);
 
 /**
- * sdp_peer_ring_use_up() - use the peer's buffers up by empty messages
+ * sdp_peer_ring_use_up() - have the peer's buffers used up by empty messages
  * @ring: the peer's ring; changed
- * @bufs: how many
+ * @bufs: number of buffers
  *
  * Context: any; pure.
  */
@@ -111,7 +114,7 @@ static inline void sdp_peer_ring_use_up(struct sdp_peer_ring *ring, u16 bufs)
 }
 
 /**
- * sdp_peer_ring_uses_up() - are there buffers to be used up?
+ * sdp_peer_ring_uses_up() - whether there are buffers to be used up
  * @ring: the peer's ring
  *
  * Context: any; pure.
@@ -123,7 +126,7 @@ static inline bool sdp_peer_ring_uses_up(const struct sdp_peer_ring *ring)
 }
 
 /**
- * sdp_peer_ring_used() - a message goes, of payload or of none, and uses one up
+ * sdp_peer_ring_used() - note that a message used up one of the buffers
  * @ring: the peer's ring; changed
  *
  * Context: any; pure.

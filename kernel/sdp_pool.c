@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is dear to make and as good as new when given back waits here for the
- * next who wants one: completion queues, memory registrations.  So a pool grows
- * with use; and what nobody has wanted for SDP_POOL_IDLE_MS is destroyed.
+ * Pools of objects that are expensive to make, and as good as new when they are
+ * given back: completion queues and memory registrations.  A pool grows with
+ * use.  An object that nobody has wanted for SDP_POOL_IDLE_MS is destroyed.
  *
- * Queue pairs do not: their number is known outside for a while; see sdp_qp.c.
+ * Queue pairs are not pooled: their number is known outside for a while; see
+ * sdp_qp.c.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -14,11 +15,11 @@
 enum { SDP_POOL_IDLE_MS = 10000 };
 
 /**
- * sdp_pool_take() - have one that is idle
+ * sdp_pool_take() - take an idle object
  * @pool: the pool
  *
  * Context: any but hard interrupt.
- * Return: the one given back last, or NULL: there is none.
+ * Return: the object given back last; NULL if none is idle.
  */
 struct sdp_pooled *sdp_pool_take(struct sdp_pool *pool)
 {
@@ -33,9 +34,9 @@ struct sdp_pooled *sdp_pool_take(struct sdp_pool *pool)
 }
 
 /**
- * sdp_pool_give() - it is idle, and as good as new
+ * sdp_pool_give() - give an object back
  * @pool: the pool
- * @entry: the object
+ * @entry: the object, as good as new
  *
  * Context: any but hard interrupt.
  */
@@ -49,7 +50,9 @@ void sdp_pool_give(struct sdp_pool *pool, struct sdp_pooled *entry)
 			   msecs_to_jiffies(SDP_POOL_IDLE_MS));
 }
 
-/* The one that is idle for longest, if since @before; the list is in that order. */
+/* Take the longest idle object, if it is idle since @before.  The list is in
+ * that order.
+ */
 static struct sdp_pooled *sdp_pool_take_old(struct sdp_pool *pool,
 					    unsigned long before)
 {
@@ -67,7 +70,7 @@ static struct sdp_pooled *sdp_pool_take_old(struct sdp_pool *pool,
 	return entry;
 }
 
-/* Destroy those idle for @ms. */
+/* Destroy objects that are idle for @ms milliseconds or more. */
 static void sdp_pool_trim(struct sdp_pool *pool, unsigned int ms)
 {
 	unsigned long before = jiffies - msecs_to_jiffies(ms);
@@ -89,7 +92,7 @@ static void sdp_pool_trim_work(struct work_struct *work)
 }
 
 /**
- * sdp_pool_init() - an empty pool
+ * sdp_pool_init() - initialise an empty pool
  * @pool: what to initialise
  * @destroy: frees an object; may sleep
  *
@@ -105,9 +108,9 @@ void sdp_pool_init(struct sdp_pool *pool,
 }
 
 /**
- * sdp_pool_exit() - destroy what is idle; every object was given back
+ * sdp_pool_exit() - destroy all objects; each was given back
  * @pool: the pool
- * @late_ms: wait so long before, if there is any
+ * @late_ms: milliseconds to wait before, if there are any objects
  *
  * Context: process; sleeps.
  */

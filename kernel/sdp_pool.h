@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a device was asked for and nobody uses at the moment, kept for the next;
+ * Objects of a device that nobody uses at the moment, kept for the next user;
  * see sdp_pool.c.
  */
 #ifndef _SDP_POOL_H
@@ -10,10 +10,10 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
-/* In each object that a pool may hold. */
+/* Part of each object that a pool may hold. */
 struct sdp_pooled {
 	struct list_head node;		/* sdp_pool.idle */
-	unsigned long since;		/* jiffies: idle since then */
+	unsigned long since;		/* jiffies when it became idle */
 };
 
 struct sdp_pool {

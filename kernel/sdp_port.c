@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The names of a client.
+ * The local address and port of a client.
  *
- * A port is shared, as with TCP: it is taken for one peer's port and from one address
- * alone, so that a host has as many outgoing connections as there are such pairs, and
- * a port is free for others at its other addresses.  That is what inet_hash_connect()
- * is for, which puts the socket among TCP's connections, with its state CLOSE.  No
- * packet comes there for it, and what did would be dropped.
+ * Ports are shared, as with TCP.  A client takes its port towards one port of
+ * one peer, and at one local address only.  So a host has as many outgoing
+ * connections as there are such pairs, and the port stays free for others at
+ * the host's other addresses.  inet_hash_connect() does this: it puts the
+ * socket among TCP's connections, with state TCP_CLOSE.  No packet comes there
+ * for the socket, and one that did would be dropped.
  *
- * The source address has to be known before.  Whoever bound the wildcard address is
- * moved to the bucket of this one, and back, as TCP's connect() does it.
+ * The source address has to be known before.  A socket that is bound to the
+ * wildcard address is moved to the bucket of the source address, and back, as
+ * TCP's connect() does it.
  *
- * Newer kernels keep some of what it takes to themselves (sdp_compat.h): by IPv4 a
- * client has its port for itself then.
+ * Newer kernels do not export all that this takes (sdp_compat.h).  With them an
+ * IPv4 client has its port to itself.
  */
 #include <net/inet6_hashtables.h>
 #include <net/inet_hashtables.h>
@@ -25,7 +27,7 @@ static bool sdp_port_is_v4(const struct sdp_conn *conn)
 	return ipv6_addr_v4mapped(&conn->remote.ip);
 }
 
-/* The address that is received for, which is a part of a bound socket's place. */
+/* Set the receive address.  A bound socket is hashed by it and has to move. */
 static int sdp_port_move(struct sock *sk, const struct sdp_conn *conn)
 {
 	struct in6_addr source = conn->local.ip;
@@ -68,7 +70,7 @@ static int sdp_port_set_source(struct sock *sk, const struct sdp_conn *conn)
 	return err;
 }
 
-/* Has it an address to receive for, so that TCP's connections may be told apart? */
+/* Whether it has a receive address, to tell TCP's connections apart. */
 static bool sdp_port_is_at_one(const struct sock *sk, const struct sdp_conn *conn)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -78,7 +80,10 @@ static bool sdp_port_is_at_one(const struct sock *sk, const struct sdp_conn *con
 	return inet_sk(sk)->inet_rcv_saddr;
 }
 
-/* Shared if that can be; else, if bind() has not chosen one, its own. */
+/*
+ * Choose the port: a shared one where possible; else the bound one, or one of
+ * its own.
+ */
 static int sdp_port_choose(struct sock *sk, const struct sdp_conn *conn)
 {
 	struct inet_timewait_death_row *row = &sock_net(sk)->ipv4.tcp_death_row;
@@ -113,7 +118,10 @@ static void sdp_port_forget_source(struct sock *sk)
 #endif
 }
 
-/* The bucket and the address fields that TCP wants to find untouched. */
+/*
+ * Restore the bucket and the address fields to what TCP expects before
+ * connect().
+ */
 static void sdp_port_undo_names(struct sock *sk)
 {
 	struct inet_sock *inet = inet_sk(sk);
@@ -140,16 +148,18 @@ static void sdp_port_undo_names(struct sock *sk)
 }
 
 /**
- * sdp_port_take() - a client's address and port, as TCP's connect() chooses them
+ * sdp_port_take() - choose a client's address and port, as TCP's connect() does
  * @sk: locked, in state CLOSE
- * @ssk: ours of it
- * @conn: its connection, with both addresses and the peer's port; gets its own port
+ * @ssk: its SDP state
+ * @conn: its connection, with both addresses and the peer's port; gets its own
+ *	port
  *
- * The socket has its names then, and stands among TCP's connections with them.
+ * On success the addresses are set in the sock, which stands among TCP's
+ * connections with them.
  *
  * Context: process; sleeps.
- * Return: 0; -EADDRNOTAVAIL if there is no port, or who has the one that was bound
- * is connected to the same port of the same host; -ENOMEM.
+ * Return: 0; -EADDRNOTAVAIL if there is no port, or another socket with the
+ * bound port is connected to the same port of the same host; -ENOMEM.
  */
 int sdp_port_take(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn)
 {
@@ -174,11 +184,12 @@ fail:
 }
 
 /**
- * sdp_port_put() - what sdp_port_take() took
+ * sdp_port_put() - release what sdp_port_take() took
  * @sk: locked
- * @ssk: ours of it
+ * @ssk: its SDP state
  *
- * What bind() gave stays.  Nothing is done for a socket that has no names of ours.
+ * What bind() gave stays.  Nothing is done for a socket without a connection's
+ * addresses.
  *
  * Context: process.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The names of a client, above all its port; see sdp_port.c.
+ * Address and port of a client; see sdp_port.c.
  */
 #ifndef _SDP_PORT_H
 #define _SDP_PORT_H

@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Posting: what a message's header says is decided here, at the last moment.
+ * Posting requests: a header is written here, right before its message goes.
  *
- * Bufs, MSeq and MSeqAck are one snapshot under conn->lock, and posting under the
- * same lock keeps their order.  When a message may go, and which, is for others to
- * say (sdp_ctl.c, sdp_tx.c); that there is a credit for it they have asked here.
+ * Bufs, MSeq and MSeqAck are one snapshot under conn->lock, and posting under
+ * the same lock keeps their order.  sdp_ctl.c and sdp_tx.c choose what goes,
+ * and when; they ask sdp_post_may() first whether there is a credit.
  *
- * The last message of a burst is signalled, and some in a long one: a completion
- * retires all that were posted before it (sdp_tx_wc.c).
+ * The last message of a burst is signalled, and some messages of a long burst.
+ * A completion retires all that was posted before it (sdp_tx_wc.c).
+ *
+ * A request belongs to tx.posted and the device from here until sdp_tx_wc().
+ * If the device refuses one, the send side is broken, and the connection fails.
  */
 #include "sdp_mem.h"
 #include "sdp_post.h"
 #include "sdp_trace.h"
 
 enum {
-	SDP_POST_BURST		= 8,		/* unsignalled messages in a row */
-	SDP_POST_BURST_BYTES	= 64 * 1024,
+	SDP_POST_BURST		= 8,		/* slots unsignalled in a row */
+	SDP_POST_BURST_BYTES	= 64 * 1024,	/* bytes unsignalled in a row */
 };
 
 /**
- * sdp_post_op() - post what is no message
+ * sdp_post_op() - post a request
  * @conn: the connection, conn->lock held
- * @msg: the request, on no list; signalled is set
+ * @msg: the request, on no list; signalled is set as it has to be
  *
- * It takes neither credit nor number.  Errors as for sdp_post_msg().
+ * Takes neither credit nor sequence number: for a message call sdp_post_msg().
+ * If the device refuses the request, the send side is broken, and tx.done says
+ * so.
  *
  * Context: process or softirq.
  */
@@ -35,7 +40,7 @@ void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
 		conn->tx.unsignalled = 0;
 		conn->tx.unsignalled_bytes = 0;
 	}
-	/* One in a jiffy is enough. */
+	/* Time the round trip of one request per jiffy, at most. */
 	if (msg->signalled && !conn->tx.rtt.timed && time_after(jiffies, conn->tx.rtt.at)) {
 		conn->tx.rtt.timed = msg;
 		conn->tx.rtt.at = jiffies;
@@ -46,7 +51,7 @@ void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.watched_ops += sdp_post_is_watched(msg);
 	err = conn->xp->post(conn, msg);
 	if (err) {
-		/* The sequence number is used: nothing may follow. */
+		/* The sequence number is used up: nothing may follow. */
 		trace_sdp_fail(conn->id, err, "post");
 		conn->tx.broken = true;
 		conn->tx.done |= SDP_TX_DONE_LOST;
@@ -54,13 +59,13 @@ void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_post_msg() - write the header and post
- * @conn: the connection, conn->lock held; sdp_post_may() has said yes
+ * sdp_post_msg() - write the header of a message and post it
+ * @conn: the connection, conn->lock held; sdp_post_may() was true
  * @msg: the message, on no list
  * @hdr: its flags and extended header; the rest is filled in
- * @signalled: whether its completion is wanted; it may be anyway
+ * @signalled: whether its completion is wanted; it may be signalled anyway
  *
- * What the device refuses breaks the send side: tx.done has it.
+ * Takes a credit and a sequence number.  Errors as for sdp_post_op().
  *
  * Context: process or softirq.
  */
@@ -69,7 +74,7 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 {
 	lockdep_assert_held(&conn->lock);
 	hdr->mid = msg->mid;
-	/* Whatever goes first announces it, and each is announced once. */
+	/* The next message of any kind announces an urgent byte, once each. */
 	if (unlikely(conn->tx.oob)) {
 		hdr->flags |= SDP_FLAG_OOB_PEND;
 		conn->tx.oob--;
@@ -103,13 +108,13 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 }
 
 /**
- * sdp_post_may() - is there a credit for it?
+ * sdp_post_may() - whether there is a credit for a message
  * @conn: the connection, conn->lock held
- * @mid: the message's identifier, for the trace
- * @class: what it is to the flow control
+ * @mid: identifier of the message, for the trace
+ * @class: its class in flow control
  *
  * Context: process or softirq.
- * Return: true if one may be posted.
+ * Return: true if it may be posted.
  */
 bool sdp_post_may(struct sdp_conn *conn, u8 mid, enum sdp_flow_class class)
 {
@@ -120,12 +125,12 @@ bool sdp_post_may(struct sdp_conn *conn, u8 mid, enum sdp_flow_class class)
 }
 
 /**
- * sdp_post_control() - a place for a message without payload
+ * sdp_post_control() - take a control message from tx.ctl_free
  * @conn: the connection, conn->lock held
- * @mid: the message's identifier
+ * @mid: identifier of the message
  *
  * Context: process or softirq.
- * Return: the message, to be posted; NULL when all are under way.
+ * Return: the message, to be posted; NULL when all are in flight.
  */
 struct sdp_msg *sdp_post_control(struct sdp_conn *conn, u8 mid)
 {
@@ -149,10 +154,11 @@ struct sdp_msg *sdp_post_control(struct sdp_conn *conn, u8 mid)
  * sdp_post_nothing() - ask the peer's device whether it is there
  * @conn: the connection, conn->lock held
  *
- * Its completion also tells of all that was posted before.
+ * Posts an RDMA Write of no bytes (3.6).  It is signalled, so its completion
+ * also retires all that was posted before.
  *
  * Context: process or softirq.
- * Return: false if there was no place for it.
+ * Return: false if all control messages are in flight.
  */
 bool sdp_post_nothing(struct sdp_conn *conn)
 {
@@ -169,15 +175,15 @@ bool sdp_post_nothing(struct sdp_conn *conn)
 }
 
 /**
- * sdp_post_may_register() - may a request be posted that makes a registration
- * valid?
+ * sdp_post_may_register() - whether a request may make a registration valid now
  * @conn: the connection, conn->lock held
  *
- * On a device with the defect nothing may be under way before it (sdp_dev.h); and
- * what is must be heard of.
+ * On a device with the defect described in sdp_dev.h, such a request has to
+ * wait until nothing is in flight.  If nothing in flight is signalled, this
+ * posts a request that is, so that a completion will tell.
  *
  * Context: process or softirq.
- * Return: false if it has to wait; reg.reg_waits is set then.
+ * Return: false if it has to wait; reg.waits is set then.
  */
 bool sdp_post_may_register(struct sdp_conn *conn)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A message's header, and its way to the device; see sdp_post.c. */
+/* Writing headers and posting requests; see sdp_post.c. */
 #ifndef _SDP_POST_H
 #define _SDP_POST_H
 
 #include "sdp_conn.h"
 
 /**
- * sdp_post_is_watched() - is there an event of its completion?
+ * sdp_post_is_watched() - whether a request needs the event of its completion
  * @msg: a message or another request
  *
  * Context: any.
- * Return: true if somebody waits for what it brings.
+ * Return: true for RDMA operations and invalidations: somebody waits for them.
  */
 static inline bool sdp_post_is_watched(const struct sdp_msg *msg)
 {

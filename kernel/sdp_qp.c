@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue pairs: made, posted to, destroyed.
+ * Queue pairs: create, post to, destroy.
  *
  * One receive or send is one scatter entry: header and payload lie side by
- * side.  Memory of ours is mapped by the caller and named by the protection
- * domain's own local key.  A key that a peer can use is made for one transfer:
- * the request that makes it valid goes right before the message that tells the
- * peer, and lets it read, or write, and no more.
+ * side.  Buffers of ours are mapped by the caller and named by the protection
+ * domain's own local key.  A key that a peer can use is made for one transfer.
+ * The request that makes it valid is posted right before the message that tells
+ * the peer, and lets the peer read, or write, and no more.
  *
- * Destruction needs no drain: the owner keeps lists of what is posted, and
- * once ib_destroy_qp() has returned the device can touch none of it.
+ * Destruction needs no drain: the connection keeps lists of what is posted, and
+ * once ib_destroy_qp() has returned the device can access none of it.
  *
- * A queue pair is made for one connection, though its completion queues are used
- * again.  It could be reset and used again too, but not at once: a peer's CM that has
- * not had our DREP takes a REQ that names the number for stale and rejects it, and
- * until the time wait is over what is under way yet might be taken for the next
- * connection's.  So at a thousand connections a second some two thousand would lie
- * waiting, each with 47 KiB, to save 8 % of what a connection costs on
- * soft-RoCE; measured on 2026-11-27, see docs/results.md (Queue pairs).
+ * A queue pair is made for one connection, though its completion queues are
+ * used again.  It could be reset and used again too, but not at once.  A peer's
+ * CM that has not had our DREP takes a REQ that names the number for stale and
+ * rejects it.  And until the time wait is over, what is still under way might
+ * be taken for the next connection's.  So at a thousand connections a second
+ * some two thousand would lie waiting, each with 47 KiB, to save 8 % of what a
+ * connection costs on soft-RoCE.  This was measured: see docs/results.md (Queue
+ * pairs).
  */
 #include <linux/slab.h>
 #include "sdp_qp.h"
 
 /**
- * sdp_qp_create() - make the queue pair and move it to no state yet
- * @qp: zeroed
+ * sdp_qp_create() - make a queue pair, which stays in its first state (RESET)
+ * @qp: what to fill in, zeroed
  * @dev: the device; @qp takes a reference of its own
  * @init: handlers
  *
@@ -72,7 +73,7 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 		err = PTR_ERR(ib);
 		goto fail;
 	}
-	qp->qp = ib;	/* tools may look at any time: never an error */
+	qp->qp = ib;	/* tools may look at any time: never an ERR_PTR() */
 	return 0;
 fail:
 	sdp_qp_destroy(qp);
@@ -83,9 +84,9 @@ fail:
  * sdp_qp_destroy() - destroy the queue pair, give its completion queues back
  * @qp: from sdp_qp_create(), or zeroed
  *
- * The device touches no buffer after this; completions not polled are gone,
- * and no handler is called any more.
- * The caller has made sure that nobody posts or polls any more.
+ * The caller has made sure that nobody posts or polls any more.  After this the
+ * device accesses no buffer, completions not polled are lost, and no handler is
+ * called.
  *
  * Context: process; sleeps.
  */
@@ -101,7 +102,7 @@ void sdp_qp_destroy(struct sdp_qp *qp)
 	memset(qp, 0, sizeof(*qp));
 }
 
-/* Memory of ours that is mapped. */
+/* A mapped buffer of ours. */
 static struct ib_sge sdp_qp_sge(const struct sdp_qp *qp, u64 dma, u32 bytes)
 {
 	return (struct ib_sge) {
@@ -139,13 +140,13 @@ static struct ib_send_wr sdp_qp_invalidate_wr(struct sdp_mr *mr, void *cookie)
 /**
  * sdp_qp_post_send() - post one Send
  * @qp: in RTS
- * @mr: made valid for the peer before it goes; NULL: nothing is
- * @access: what the peer may do then, IB_ACCESS_*
+ * @mr: registration that is made valid for the peer before the Send; NULL: none
+ * @access: what the peer may do with @mr then, IB_ACCESS_*
  * @dma: mapped address of the message
  * @bytes: its length
  * @cookie: comes back in the completion's wr_id
- * @send_flags: IB_SEND_SIGNALED: a completion is wanted; it speaks for all
- *	sends before it.  IB_SEND_SOLICITED: the peer is to be woken
+ * @send_flags: IB_SEND_SIGNALED: a completion is wanted; it covers all sends
+ *	before it too.  IB_SEND_SOLICITED: the peer is to be woken
  *
  * Context: any but hard interrupt; the caller's lock orders the messages.
  * Return: 0 or a negative errno.
@@ -171,9 +172,9 @@ int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
 }
 
 /**
- * sdp_qp_post_end() - post one message that has the peer's device forget a key
+ * sdp_qp_post_end() - post one Send-with-Invalidate
  * @qp: in RTS
- * @rkey: which; the peer must have said that it may be sent such (1.2)
+ * @rkey: key of the peer to invalidate; the peer must have INVALIDATE_CAP (1.2)
  * @dma: mapped address of the message
  * @bytes: its length
  * @cookie: comes back in the completion's wr_id
@@ -201,10 +202,10 @@ int sdp_qp_post_end(struct sdp_qp *qp, u32 rkey, u64 dma, u32 bytes,
 /**
  * sdp_qp_post_read() - post one RDMA Read
  * @qp: in RTS
- * @mr: to read into; valid for the time of the read.  NULL: to @dma
- * @dma: mapped address to read to, where @mr is NULL
+ * @mr: registration to read into, valid for the time of the read; NULL: to @dma
+ * @dma: mapped address to read to if @mr is NULL
  * @bytes: how many, from 1
- * @from: where they are
+ * @from: the peer's memory
  * @cookie: comes back in the completion's wr_id
  *
  * Context: any but hard interrupt.
@@ -230,7 +231,7 @@ int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 		return ib_post_send(qp->qp, &wr.wr, NULL);
 	sge.addr = mr->dma;
 	sge.lkey = mr->mr->lkey;
-	/* The last of the three speaks for all. */
+	/* The completion of the last of the three covers all. */
 	inv = sdp_qp_invalidate_wr(mr, cookie);
 	wr.wr.send_flags = 0;
 	wr.wr.next = &inv;
@@ -242,12 +243,12 @@ int sdp_qp_post_read(struct sdp_qp *qp, struct sdp_mr *mr, u64 dma, u32 bytes,
 /**
  * sdp_qp_post_write() - post one RDMA Write
  * @qp: in RTS
- * @mr: what is written, all of it; it is valid from then on
- * @to: where it goes
+ * @mr: registration whose memory is written, all of it; valid from then on
+ * @to: the peer's memory
  * @cookie: comes back in the completion's wr_id
  *
- * The device may need it again until the write is completed, so it is for the
- * caller to have it invalidated then.
+ * The device may need the registration again until the write has completed, so
+ * the caller has it invalidated after that.
  *
  * Context: any but hard interrupt.
  * Return: 0 or a negative errno.
@@ -276,9 +277,9 @@ int sdp_qp_post_write(struct sdp_qp *qp, struct sdp_mr *mr,
 }
 
 /**
- * sdp_qp_post_invalidate() - take a registration back
- * @qp: in RTS; the one it was made valid on
- * @mr: leads nowhere when this completes
+ * sdp_qp_post_invalidate() - invalidate the key of a registration
+ * @qp: in RTS; the queue pair on which it was made valid
+ * @mr: the registration; its key is invalid when this completes
  * @cookie: comes back in the completion's wr_id
  *
  * Context: any but hard interrupt.

@@ -2,9 +2,9 @@
 /*
  * A queue pair with its two completion queues, and posting on it.
  *
- * Two queues, since they are wanted at different times: receives wake a
- * reader, while send completions only give memory back, and nobody should be
- * woken for that unless he waits for it.
+ * Receives and sends have separate completion queues, since they are needed at
+ * different times.  A receive wakes a reader.  A send completion only gives
+ * memory back, and should wake nobody but a caller that waits for it.
  */
 #ifndef _SDP_QP_H
 #define _SDP_QP_H
@@ -17,11 +17,11 @@ struct sdp_qp {
 	struct sdp_cq *recv_cq;
 	struct sdp_cq *send_cq;
 	u16 sq_size;		/* requests that may be posted */
-	u16 rq_size;
+	u16 rq_size;		/* receives that may be posted */
 };
 
-/* Handlers run in any context, with interrupts off: they may only wake.  The
- * first two are also called now and then for nothing.
+/* Handlers run in any context, with interrupts off: they may only wake.  Some
+ * calls of the first two are spurious.
  */
 struct sdp_qp_init {
 	void (*recv_event)(void *ctx);
@@ -38,7 +38,7 @@ int sdp_qp_post_send(struct sdp_qp *qp, struct sdp_mr *mr, int access, u64 dma,
 int sdp_qp_post_end(struct sdp_qp *qp, u32 rkey, u64 dma, u32 bytes,
 		    void *cookie, int send_flags);
 
-/* The memory of a peer, by its advert. */
+/* Memory of a peer, as its advert names it. */
 struct sdp_qp_remote {
 	u64 va;
 	u32 rkey;

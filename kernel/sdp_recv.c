@@ -2,10 +2,11 @@
 /*
  * Receiving on a connected socket.
  *
- * A call takes what has arrived; and if that is not enough it waits, in up to three
- * ways at once.  What the peer offers is read to where it is wanted (sdp_zsink.c).
- * A caller with a large buffer and nothing to read has the peer write there
- * (sdp_zsink.c).  Anything else that comes is copied (sdp_bcopy.c).
+ * A call takes what has arrived.  If that is not enough it waits, in up to
+ * three ways at once.  What the peer advertises is read into the caller's
+ * buffer by RDMA (sdp_zsink.c).  A caller with a large buffer and nothing to
+ * read advertises the buffer, and the peer writes there (sdp_zsink.c).
+ * Anything else that comes is copied (sdp_bcopy.c).
  *
  * Errors come in TCP's order: bytes that arrived are delivered first, then
  * sk_err is reported once, then the stream is at its end.
@@ -21,9 +22,11 @@
 #include "sdp_wait.h"
 #include "sdp_zsink.h"
 
-/* Why there are no more than @seen bytes to read; 0: end of stream, or an
- * error that is the next call's, since this one has @done something;
- * -EINPROGRESS: there will be; -EAGAIN: there are by now.
+/*
+ * Find out why no more than @seen bytes can be read.  Returns 0 at the end of
+ * the stream, or if the next call has to report the error since this one has
+ * @done something; -EINPROGRESS if more may come; -EAGAIN if more has come by
+ * now; otherwise the error.
  */
 static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 			    struct sdp_conn *conn, u32 seen, size_t done)
@@ -32,23 +35,26 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 
 	if (!failed && !sk->sk_err && !sdp_sk_conn_is_eof(sk, conn))
 		return -EINPROGRESS;
-	/* Either this call or a later one tells the error, and no byte follows it. */
+	/* This call or a later one reports the error, and no byte follows it. */
 	if (failed && !done)
 		sdp_rx_end(conn);
-	/* The end may have come after we looked, and bytes before it. */
+	/* The end may have come after the last look, and bytes before it. */
 	smp_rmb();
 	if (READ_ONCE(conn->rx.inq) > seen)
 		return -EAGAIN;
-	/* Behind the end of the stream an error is who sends to hear. */
+	/* After the end of the stream only senders get the error. */
 	if (done || test_bit(SDP_CONN_EOF, &conn->flags))
 		return 0;
-	/* Dissolved by connect(AF_UNSPEC): no end of the stream, and the error is left
-	 * for who asks.
+	/* After connect(AF_UNSPEC) this is not the end of the stream, and the
+	 * error stays in sk_err.
 	 */
 	return ssk->conn == conn ? sock_error(sk) : -EPIPE;
 }
 
-/* An urgent byte out of line is no part of the stream. */
+/*
+ * Remove an urgent byte that is out of line from the stream, or skip it when
+ * peeking.
+ */
 static void sdp_recv_leave_out(struct sdp_conn *conn, u32 *holes,
 			       unsigned int how)
 {
@@ -60,9 +66,10 @@ static void sdp_recv_leave_out(struct sdp_conn *conn, u32 *holes,
 }
 
 /*
- * Is the reader at an urgent byte, or at some that were replaced, each before it was
- * read past?  Out of line they go, or are skipped in peeking.
- * 0; or why to end: no error if @done.
+ * Check whether the reader stands at the urgent byte, or at urgent bytes that
+ * were replaced before they were read past.  Out of line these are removed from
+ * the stream, or skipped when peeking.  Returns 0 to go on, or the error that
+ * ends the call; it is not reported if something is @done.
  */
 static int sdp_recv_at_mark(struct sock *sk, struct sdp_conn *conn,
 			    size_t done, u32 ahead, long timeo, u32 *holes,
@@ -92,12 +99,13 @@ static int sdp_recv_at_mark(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * Have what is offered read to where it is wanted: returns when none of it is
- * being read any more, with the bytes, or 0, or why there are none.  The
- * iterator stands behind them.
+ * Read what the peer advertises into the caller's buffer by RDMA.  Returns the
+ * bytes, 0, or the error if there are none, once no RDMA Read is under way.
+ * Advances the iterator by the bytes.
  *
- * What was begun is waited for whatever comes: memory that a device may write is
- * not the caller's.  It takes a round trip, or until the device gives up, or we do.
+ * An RDMA Read that was begun is waited for in any case: memory that a device
+ * may write is not the caller's.  It takes a round trip, or until the device
+ * gives up, or we do.
  */
 static ssize_t sdp_recv_take(struct sock *sk, struct sdp_conn *conn,
 			     struct iov_iter *iter, size_t len)
@@ -141,9 +149,10 @@ static ssize_t sdp_recv_take(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * Have the peer write to where it is wanted: returns when it may not any more,
- * with the bytes; or 0 if something else has come; or why there are none, -ETIME
- * if that will not be soon.  The iterator stands behind them.
+ * Advertise the caller's buffer (SinkAvail) and let the peer write into it.
+ * Returns once the peer can no longer write: the bytes; 0 if something else has
+ * come; or the error if there are none, -ETIME if net.sdp.zcopy_wait is over or
+ * the buffer cannot be registered.  Advances the iterator by the bytes.
  */
 static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
 			    struct iov_iter *iter, size_t len,
@@ -166,7 +175,9 @@ static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
 		if (cancelled) {
 			unsigned long before = jiffies;
 
-			/* Who has time leaves it to the peer. */
+			/* With time left the peer need not hurry: the limit of
+			 * sdp_wait_cancelled() begins again.
+			 */
 			if (err == -ETIME && *timeo && !sk->sk_err &&
 			    !signal_pending(current) && !sdp_sk_conn_is_eof(sk, conn))
 				until = before;
@@ -200,21 +211,24 @@ struct sdp_recv {
 	struct sdp_sk *ssk;
 	struct sdp_conn *conn;
 	struct msghdr *msg;
-	size_t len;			/* bytes wanted, */
-	size_t target;			/* to be waited for, */
-	size_t done;			/* and had */
-	u32 ahead;			/* peeking begins behind so many (SO_PEEK_OFF) */
+	size_t len;			/* bytes wanted */
+	size_t target;			/* bytes to wait for */
+	size_t done;			/* bytes received */
+	u32 ahead;			/* bytes that peeking skips (SO_PEEK_OFF) */
 	u32 holes;			/* urgent bytes that were peeked past */
-	unsigned int how;		/* of sdp_bcopy_recv() */
-	bool take;			/* what is offered may be read in place */
-	bool ask;			/* and the peer be asked to write there */
-	bool waiting;			/* on the queue, by: */
+	unsigned int how;		/* flags of sdp_bcopy_recv() */
+	bool take;			/* what the peer advertises may be read into the buffer */
+	bool ask;			/* the buffer may be advertised to the peer */
+	bool waiting;			/* wait is on conn->wq */
 	wait_queue_entry_t wait;
 	long timeo;
-	long nap;			/* between looks whether there is memory */
+	long nap;			/* jiffies between looks for memory */
 };
 
-/* What has come.  1: that is all that is wanted; 0: look for more; or an error. */
+/*
+ * Receive what has come.  1: that is all that is wanted; 0: look for more; or
+ * an error.
+ */
 static int sdp_recv_queued(struct sdp_recv *r)
 {
 	struct sdp_conn *conn = r->conn;
@@ -236,7 +250,7 @@ static int sdp_recv_queued(struct sdp_recv *r)
 	return r->done >= r->len && (r->len || READ_ONCE(conn->rx.inq));
 }
 
-/* What is offered.  True: look again. */
+/* Read what is advertised.  True: look again. */
 static bool sdp_recv_offered(struct sdp_recv *r)
 {
 	ssize_t n = sdp_recv_take(r->sk, r->conn, &r->msg->msg_iter,
@@ -246,22 +260,25 @@ static bool sdp_recv_offered(struct sdp_recv *r)
 		r->done += n;
 	if (n >= 0)
 		return n;
-	/* It is read to a buffer of ours then; copying will say why, if that cannot be either. */
+	/* It is read to a bounce buffer then.  If copying fails too it returns
+	 * the error.
+	 */
 	sdp_zsink_wanted(r->conn, false);
 	r->take = false;
 	r->ask = false;
 	return true;
 }
 
-/* So long between two looks whether a full ring has room, and twice as long each
- * time up to the latter.
+/*
+ * Jiffies between two looks for room in a full ring: the first interval and the
+ * longest.  Each is twice the one before.
  */
 enum { SDP_RECV_NAP = HZ / 50 + 1, SDP_RECV_NAP_MAX = HZ };
 
 /*
- * Who peeks frees nothing, so nothing comes while the ring is full, and no event
- * tells that there is memory for more: he looks himself, as a TCP that probes a
- * closed window.
+ * A caller that peeks frees no buffer, so nothing comes while the ring is full.
+ * No event tells when there is memory for more buffers.  So the caller looks
+ * from time to time, as TCP probes a closed window.
  */
 static int sdp_recv_wait_memory(struct sdp_recv *r)
 {
@@ -274,7 +291,7 @@ static int sdp_recv_wait_memory(struct sdp_recv *r)
 	return err == -ETIME ? 0 : err;
 }
 
-/* There is nothing.  0: look again; 1: there will be nothing; or an error. */
+/* Wait for more.  0: look again; 1: there will be nothing; or an error. */
 static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 {
 	ssize_t n;
@@ -294,12 +311,12 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 	r->nap = 0;
 	if (likely(!r->ask))
 		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
-	r->ask = false;		/* one occasion, however often he wakes */
+	r->ask = false;		/* once, however often the caller wakes */
 	if (!sdp_zsink_avail_begin(r->conn))
 		return sdp_wait_event(r->sk, r->conn, &r->wait, &r->timeo);
 	n = sdp_recv_ask(r->sk, r->conn, &r->msg->msg_iter, r->len - r->done,
 			 &r->wait, &r->timeo);
-	/* What made the buffer void is read, however late it was. */
+	/* Payload that made the SinkAvail void is read, however late it was. */
 	if (n < 0)
 		return n == -ETIME || READ_ONCE(r->conn->rx.inq) > seen ? 0 : n;
 	r->done += n;
@@ -307,7 +324,10 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 	return 0;
 }
 
-/* Who peeks waits for all of it to be here; others take what comes. */
+/*
+ * Tell the ring what the call waits for.  A caller that peeks waits until all
+ * of it is here; others take what comes.
+ */
 static void sdp_recv_wants(const struct sdp_recv *r)
 {
 	u32 wanted = READ_ONCE(r->sk->sk_rcvlowat);
@@ -317,8 +337,9 @@ static void sdp_recv_wants(const struct sdp_recv *r)
 	sdp_refill_set_wants(r->conn, wanted);
 }
 
-/* How much is left to be read: TCP_INQ's message, and io_uring's hint.  At the
- * end of the stream one, as TCP says: there is something to be read, the end.
+/*
+ * Report how much is left to be read, by TCP_INQ's message and io_uring's hint.
+ * At the end of the stream this is 1, as with TCP: the end is there to be read.
  */
 static void sdp_recv_tell_inq(struct sock *sk, struct sdp_conn *conn,
 			      struct msghdr *msg)
@@ -337,9 +358,10 @@ static void sdp_recv_tell_inq(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * When the last byte came: SO_TIMESTAMP, SO_TIMESTAMPNS and SO_TIMESTAMPING in all
- * their layouts, which the kernel makes of a packet.  A byte that came before we knew
- * that anybody asks came now, as with datagrams.
+ * Report when the last byte came, for SO_TIMESTAMP, SO_TIMESTAMPNS and
+ * SO_TIMESTAMPING.  The kernel makes all their layouts from a packet.  A byte
+ * that came before stamps were asked for gets the current time, as with
+ * datagrams.
  */
 static void sdp_recv_tell_time(struct sock *sk, struct sdp_conn *conn,
 			       struct msghdr *msg)
@@ -358,13 +380,13 @@ static void sdp_recv_tell_time(struct sock *sk, struct sdp_conn *conn,
 
 /**
  * sdp_recv() - receive from the stream
- * @sk: locked; not while the caller sleeps
- * @ssk: ours
+ * @sk: locked; released while the caller sleeps
+ * @ssk: its SDP state
  * @conn: its connection, entered
- * @msg: where to
+ * @msg: where to put the bytes
  * @len: bytes wanted
  * @flags: of the call, without MSG_OOB
- * @timeo: jiffies that the caller may sleep yet
+ * @timeo: jiffies that the caller may still sleep
  *
  * Context: process; sleeps.
  * Return: bytes; 0 at the end of the stream; or TCP's error.
@@ -403,7 +425,7 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 			break;
 		/* Look whether more has come; then whether it ever will. */
 		seen = r.how & SDP_BCOPY_PEEK ? r.ahead + r.done + r.holes : 0;
-		/* Another's call may have wanted less meanwhile. */
+		/* Another caller may have wanted less meanwhile. */
 		sdp_recv_wants(&r);
 		if (READ_ONCE(conn->rx.inq) <= seen)
 			sdp_rx_poll(conn);
@@ -416,7 +438,9 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		sdp_zsink_wanted(conn, true);
 	if (r.waiting)
 		remove_wait_queue(&conn->wq, &r.wait);
-	/* Less may be here now than the next event waits for. */
+	/* Fewer bytes may be left now than SO_RCVLOWAT asks for: let a low ring
+	 * grow.
+	 */
 	if (unlikely(sdp_ring_wants(&conn->ring) > 1) && r.done &&
 	    sdp_ring_is_low(&conn->ring))
 		sdp_rx_poll(conn);
@@ -432,15 +456,15 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 }
 
 /**
- * sdp_recv_urgent() - MSG_OOB: the urgent byte, or why not
+ * sdp_recv_urgent() - receive the urgent byte (MSG_OOB)
  * @sk: locked
  * @conn: its connection, entered
- * @msg: where to
+ * @msg: where to put the byte
  * @len: bytes wanted
  * @flags: of the call
  *
- * It does not wait for what has not arrived, as TCP does not; it does for who is
- * looking at what has.
+ * As TCP, the call does not wait for an urgent byte that has not arrived.  It
+ * does wait for another poller to handle what has arrived.
  *
  * Context: process; sleeps.
  * Return: 1; 0 at the end of the stream; or TCP's error.

@@ -2,18 +2,21 @@
 /*
  * Making and posting receive buffers, as many and as large as sdp_ring.c says.
  *
- * When the peer asks for larger ones (ChRcvBuf, protocol text, 5.1) only larger ones
- * are posted from then on, and when the last small one has been used the answer goes,
- * and with it the right to send longer messages.  While nobody takes what has come
- * it has to wait.  A peer that says in its Hello that it has what it wants us to
- * have will not ask, and gets large ones at once.
+ * When the peer asks for larger buffers (ChRcvBuf, protocol text, 5.1) only
+ * larger ones are posted from then on.  When the last small one has been used,
+ * the answer is sent, and with it the right to send longer messages.  The
+ * answer waits while nobody takes what has come.  A peer that says in its Hello
+ * that its buffers are as large as it wants ours to be will not ask, and gets
+ * large ones at once.
  *
- * accept() charges its caller for what has come before, and the ring goes on as any
- * other.
+ * accept() charges its caller for what has come before, and from then on the
+ * ring is like any other.
  *
- * Order matters twice: a buffer is posted before it is counted, since Bufs
- * must never promise what is not there; and both under conn->lock, since Bufs is
- * read there.
+ * A buffer is posted before it is counted, since Bufs must never promise what
+ * is not there.  Both happen under conn->lock, since Bufs is read under it.
+ *
+ * If a buffer cannot be allocated the ring counts as full until the next
+ * attempt.
  */
 #include "sdp_mem.h"
 #include "sdp_refill.h"
@@ -33,7 +36,7 @@ u32 sdp_refill_full_size(const struct sdp_conn *conn)
 	return max_t(u32, round_down(size, PAGE_SIZE), PAGE_SIZE);
 }
 
-/* Bytes of a buffer of a connection that has little to say. */
+/* Bytes of a buffer for a peer that has little to say. */
 static u32 sdp_refill_start_size(const struct sdp_conn *conn)
 {
 	u32 size = READ_ONCE(conn->sn->rcvbuf_start);
@@ -58,11 +61,11 @@ void sdp_refill_begin(struct sdp_conn *conn, bool peer_asks)
 }
 
 /**
- * sdp_refill_set_max() - how far it may grow
+ * sdp_refill_set_max() - set how much memory the ring may take
  * @conn: the connection
  * @bytes: memory that its receive buffers may take
  *
- * Never below the four buffers that the protocol wants posted.
+ * The ring always has the four buffers that the protocol needs.
  *
  * Context: process or softirq.
  */
@@ -77,12 +80,12 @@ void sdp_refill_set_max(struct sdp_conn *conn, u32 bytes)
 }
 
 /**
- * sdp_refill_set_wants() - somebody waits for so much to be there at once
+ * sdp_refill_set_wants() - set how many bytes a reader waits for at once
  * @conn: the connection
- * @bytes: of the stream, that nobody reads before all of them have come
+ * @bytes: of the stream; nobody reads before all of them have come
  *
- * The ring grows for them although nothing is read, within its maximum, from
- * the next sdp_refill_post() on; what is waited for may still not fit:
+ * From the next sdp_refill_post() on the ring grows for them, within its
+ * maximum, although nothing is read.  They may still not fit:
  * sdp_refill_is_full().
  *
  * Context: process or softirq.
@@ -98,10 +101,10 @@ void sdp_refill_set_wants(struct sdp_conn *conn, u32 bytes)
 }
 
 /**
- * sdp_refill_retry() - what was full may not be any more
+ * sdp_refill_retry() - have the next poller try again to grow a full ring
  * @conn: the connection
  *
- * For who waits for memory, of which nobody tells him: whoever polls next tries.
+ * For a caller that waits for memory: no event tells it that there is some.
  *
  * Context: process or softirq.
  */
@@ -113,13 +116,13 @@ void sdp_refill_retry(struct sdp_conn *conn)
 }
 
 /**
- * sdp_refill_is_waited() - does somebody wait for more than has come?
+ * sdp_refill_is_waited() - whether a reader waits for more than has come
  * @conn: the connection, rx.lock held
  *
  * Urgent bytes out of line are no part of what is waited for.
  *
  * Context: process or softirq.
- * Return: true if so, and nobody takes anything until it has come.
+ * Return: true if so; then nobody takes anything until it has come.
  */
 bool sdp_refill_is_waited(const struct sdp_conn *conn)
 {
@@ -134,7 +137,7 @@ bool sdp_refill_is_waited(const struct sdp_conn *conn)
 #define SDP_REFILL_GFP_MORE (GFP_KERNEL | __GFP_NORETRY)
 #define SDP_REFILL_GFP_NEED (GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_HIGH)
 
-/* Up to @count more at the end of the list; how many there are now. */
+/* Append up to @count new buffers to a list; returns how many were made. */
 static u16 sdp_refill_alloc(struct sdp_conn *conn, struct list_head *bufs,
 			    u32 size, u16 count, gfp_t gfp)
 {
@@ -160,8 +163,9 @@ static void sdp_refill_free(struct sdp_conn *conn, struct list_head *bufs)
 	}
 }
 
-/* Is a message to tell of these that carries nothing else?  One for the peer's
- * own such messages is not meant: that is the other direction.
+/* Whether only a message of its own would tell the peer of the new buffers.  An
+ * update that answers the peer's own updates does not count: that traffic is
+ * the other direction's.
  */
 static bool sdp_refill_tells_alone(const struct sdp_conn *conn)
 {
@@ -170,8 +174,8 @@ static bool sdp_refill_tells_alone(const struct sdp_conn *conn)
 	       sdp_flow_owes_update(&conn->flow);
 }
 
-/* From the front of the list, until one is not of the size that counts, or is
- * not taken; how many.
+/* Post buffers from the front of a list, until one is of an outdated size or is
+ * not taken; returns how many were posted.
  */
 static int sdp_refill_give(struct sdp_conn *conn, struct list_head *bufs)
 {
@@ -198,7 +202,7 @@ static int sdp_refill_give(struct sdp_conn *conn, struct list_head *bufs)
 	return n;
 }
 
-/* Of those that are posted, how many are of another size? */
+/* How many of the posted buffers are not of this size. */
 static u16 sdp_refill_others(struct sdp_conn *conn, u32 size)
 {
 	const struct sdp_buf *buf;
@@ -211,21 +215,21 @@ static u16 sdp_refill_others(struct sdp_conn *conn, u32 size)
 	return n;
 }
 
-/* The peer asks for what it has, or less: it is idle. */
+/* The peer asks for no more than it has, so it is idle: promise to shrink. */
 static void sdp_refill_give_less(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	if (!sdp_ring_promise(&conn->ring, conn->rcv_size, sdp_refill_start_size(conn),
 			      PAGE_SIZE))
 		return;
-	/* What the peer uses up is counted by the answer: post no more. */
+	/* Our answer tells the peer how many to use up: post no more. */
 	spin_lock(&conn->rx.lock);
 	sdp_ring_keep_fewest(&conn->ring);
 	spin_unlock(&conn->rx.lock);
 }
 
 /**
- * sdp_refill_heard() - a message came: has the peer heard that the ring shrinks?
+ * sdp_refill_heard() - shrink the ring if the peer has heard of the promise
  * @conn: the connection, conn->lock held; the caller polls
  *
  * Context: process or softirq.
@@ -239,12 +243,13 @@ void sdp_refill_heard(struct sdp_conn *conn)
 	    !sdp_flow_acked(&conn->flow, mseq))
 		return;
 	WRITE_ONCE(conn->rcv_size, sdp_ring_shrink(&conn->ring, conn->flow.posted));
-	/* As promised, whatever made it grow meanwhile. */
+	/* As promised, whatever made the ring grow meanwhile. */
 	spin_lock(&conn->rx.lock);
 	sdp_ring_keep_fewest(&conn->ring);
 	spin_unlock(&conn->rx.lock);
 }
 
+/* Whether the peer may have an answer now. */
 static bool sdp_refill_resizes(struct sdp_conn *conn, bool larger)
 {
 	bool may;
@@ -257,19 +262,22 @@ static bool sdp_refill_resizes(struct sdp_conn *conn, bool larger)
 }
 
 /**
- * sdp_refill_resize() - the peer asks for larger buffers, or smaller ones
- * @conn: the connection; the caller polls; sdp_ring_ask() has what it asks for
+ * sdp_refill_resize() - give a peer the buffers that it asks for, or refuse
+ * @conn: the connection; the caller polls; sdp_ring_ask() has what the peer
+ *	wants
  *
- * Has conn->rcv_size told to the peer: at once if nothing changes, since it may
- * not or there is no memory; else when all that were posted before have been
- * used.  If there is no place in the receive queue, if nobody has accepted the
- * connection, or larger ones are asked for and nobody takes what has come,
- * sdp_ring_asks() stays true, and the caller tries again after the next message, or when
- * somebody has.
+ * The peer is told conn->rcv_size.  If nothing changes, because it may not or
+ * because there is no memory, it is told at once; else when all buffers that
+ * were posted before have been used.
  *
- * If it asks for no more than it has, the ring shrinks to the fewest buffers of
- * that size as soon as the peer has heard the answer: it sends nothing longer
- * from then on.
+ * There may be no place in the receive queue, nobody may have accepted the
+ * connection, or larger buffers are asked for and nobody takes what has come.
+ * Then sdp_ring_asks() stays true, and the caller tries again after the next
+ * message, or when that has changed.
+ *
+ * If the peer asks for no more than it has, the ring shrinks to the fewest
+ * buffers of that size as soon as the peer has heard the answer: from then on
+ * it sends nothing longer.
  *
  * Context: process; may allocate with GFP_KERNEL.
  */
@@ -286,7 +294,7 @@ void sdp_refill_resize(struct sdp_conn *conn)
 		return;
 	room = sdp_ring_rq_size(&conn->ring) - READ_ONCE(conn->flow.posted);
 	if (size && !room)
-		return;		/* soon */
+		return;		/* the next message frees a place */
 	if (size) {
 		/* Enough to go on with, before the small ones may go. */
 		room = min_t(u16, room, SDP_WIRE_CREDITS_MIN);
@@ -309,7 +317,7 @@ void sdp_refill_resize(struct sdp_conn *conn)
 }
 
 /**
- * sdp_refill_arrived() - a buffer was used, perhaps an old one
+ * sdp_refill_arrived() - account a buffer that was used, perhaps an old one
  * @conn: the connection; the caller polls; sdp_ring_has_old()
  * @buf: the buffer
  *
@@ -325,11 +333,9 @@ void sdp_refill_arrived(struct sdp_conn *conn, const struct sdp_buf *buf)
 }
 
 /**
- * sdp_refill_used() - a message of the peer has used a buffer
+ * sdp_refill_used() - note whether the peer has used most of its buffers
  * @conn: the connection, conn->lock held
- * @empty: it was one that carries nothing but its header
- *
- * Remembers if the peer has used most of what it knows of.
+ * @empty: the message that used one carries nothing but its header
  *
  * Context: process or softirq.
  */
@@ -340,11 +346,11 @@ void sdp_refill_used(struct sdp_conn *conn, bool empty)
 }
 
 /**
- * sdp_refill_turned_full() - has it become full since this was asked?
+ * sdp_refill_turned_full() - whether the ring has become full since last asked
  * @conn: the connection
  *
  * Context: process or softirq.
- * Return: true if so, and somebody waited for more: he is to be told.
+ * Return: true if so, and a reader waited for more: it is to be told.
  */
 bool sdp_refill_turned_full(struct sdp_conn *conn)
 {
@@ -359,10 +365,10 @@ bool sdp_refill_turned_full(struct sdp_conn *conn)
 }
 
 /**
- * sdp_refill_is_full() - can nothing come before something is read?
+ * sdp_refill_is_full() - whether no data can come before something is read
  * @conn: the connection
  *
- * Context: any; behind sdp_refill_post(), which may find room.
+ * Context: any; call it after sdp_refill_post(), which may find room.
  * Return: true if the peer has no buffer left that it may use for data.
  */
 bool sdp_refill_is_full(const struct sdp_conn *conn)
@@ -370,8 +376,8 @@ bool sdp_refill_is_full(const struct sdp_conn *conn)
 	return sdp_ring_is_full(&conn->ring, READ_ONCE(conn->flow.posted));
 }
 
-/* How many are to be made, beside those @at_hand, or of them to go if negative;
- * @dropped have just gone.
+/* How many buffers to make beside those @at_hand, or, if negative, to drop of
+ * those.  @dropped were freed just now.
  */
 static int sdp_refill_count(struct sdp_conn *conn, u16 at_hand, u16 dropped, bool reading)
 {
@@ -398,7 +404,7 @@ static int sdp_refill_count(struct sdp_conn *conn, u16 at_hand, u16 dropped, boo
 	return want;
 }
 
-/* One that is charged to the owner in place of one that nobody is. */
+/* Replace a buffer that nobody is charged for by one charged to the owner. */
 static void sdp_refill_renew(struct sdp_conn *conn, struct sdp_buf *old)
 {
 	struct sdp_buf *buf;
@@ -410,7 +416,7 @@ static void sdp_refill_renew(struct sdp_conn *conn, struct sdp_buf *old)
 	sdp_buf_free(conn, old);
 }
 
-/* Those of an earlier size go, and others come in their place. */
+/* Drop buffers of an earlier size from a list, and make others instead. */
 static void sdp_refill_make(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 {
 	u32 size = READ_ONCE(conn->rcv_size);
@@ -432,7 +438,7 @@ static void sdp_refill_make(struct sdp_conn *conn, struct list_head *bufs, bool 
 	want = sdp_refill_count(conn, at_hand, dropped, reading);
 	if (want > 0) {
 		here = READ_ONCE(conn->flow.posted) + at_hand;
-		/* What is unread comes back. */
+		/* Unread buffers come back, so they count among the fewest. */
 		need = clamp(SDP_WIRE_CREDITS_MIN -
 			     (int)sdp_ring_bufs(&conn->ring), 0, want);
 		made = sdp_refill_alloc(conn, bufs, size, need, SDP_REFILL_GFP_NEED);
@@ -457,8 +463,8 @@ static void sdp_refill_make(struct sdp_conn *conn, struct list_head *bufs, bool 
  * sdp_refill_post() - post buffers, and new ones if the ring should grow
  * @conn: the connection
  * @bufs: a list of buffers by sdp_buf.node; empty on return
- * @reading: a reader has taken bytes: the ring may grow to its maximum; else
- *	only as far as TCP lets a peer send to who does not read
+ * @reading: a reader has taken bytes, and the ring may grow to its maximum; if
+ *	false, only as far as TCP lets a peer send when nobody reads
  *
  * Buffers that the transport does not take any more, because the connection
  * is dead, are freed.
@@ -486,10 +492,10 @@ int sdp_refill_post(struct sdp_conn *conn, struct list_head *bufs, bool reading)
 }
 
 /**
- * sdp_refill_charge() - charge the owner for what has come before he was
+ * sdp_refill_charge() - charge the owner for data that came before accept()
  * @conn: the connection, which is owned
  *
- * Buffers that are posted are charged for when they have been used.
+ * Posted buffers are charged when they have been used.
  *
  * Context: process; may allocate with GFP_KERNEL.
  */
@@ -501,10 +507,10 @@ void sdp_refill_charge(struct sdp_conn *conn)
 
 /**
  * sdp_refill_owned() - somebody has accepted the connection
- * @conn: the connection, which has an owner and his maximum
+ * @conn: the connection, which has an owner and the owner's maximum
  *
- * He is charged for what waits for him, and what had to wait for him (more
- * buffers, larger ones, RDMA Reads) is seen to by the worker.
+ * The owner is charged for the data that waits.  The worker sees to what had to
+ * wait for an owner: more buffers, larger ones, RDMA Reads.
  *
  * Context: process; may allocate with GFP_KERNEL.
  */
@@ -516,7 +522,7 @@ void sdp_refill_owned(struct sdp_conn *conn)
 		sdp_refill_charge(conn);
 	spin_lock_bh(&conn->rx.lock);
 	withheld = sdp_ring_withheld(&conn->ring);
-	/* What is unread is had, as if the ring had grown so far. */
+	/* Unread buffers count as if the ring had grown for them. */
 	sdp_ring_keep_all(&conn->ring);
 	sdp_ring_look_again(&conn->ring, false);
 	spin_unlock_bh(&conn->rx.lock);

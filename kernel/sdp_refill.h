@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Receive buffers are made and posted; see sdp_refill.c, and sdp_ring.h for how many.
+ * Making and posting receive buffers; see sdp_refill.c, and sdp_ring.h for how
+ * many.
  */
 #ifndef _SDP_REFILL_H
 #define _SDP_REFILL_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The order of registrations, where a device has the defect that sdp_dev.h tells of:
- * nothing may be under way when memory is registered.
+ * The order of registrations on a device with the defect described in
+ * sdp_dev.h: nothing may be in flight when a registration is made valid.
  *
- * A registration that has to wait for that is next, or there would always be
- * something under way; and one of what is sent goes before RDMA Reads, or a reader
- * would keep a sender waiting for ever.  All of it under conn->lock.
+ * While a registration waits for that, nothing else is posted, or there would
+ * always be something in flight.  A registration of the source (SrcAvail, RDMA
+ * Write) that waited goes before RDMA Reads, or a reader could keep a sender
+ * waiting for ever.  All of this is under conn->lock.
  *
  * Pure: types and arithmetic, nothing else of the kernel.
  */
@@ -16,14 +17,14 @@
 
 struct sdp_reg_order {
 	bool alone;		/* the device has the defect */
-	bool waits;		/* a registration waits until nothing is under way */
-	bool owed;		/* it is of what is sent */
+	bool waits;		/* a registration waits until nothing is in flight */
+	bool owed;		/* a registration of the source waited: it is next */
 };
 
 /**
- * sdp_reg_order_may() - may memory be registered now?
+ * sdp_reg_order_may() - whether a registration may be made valid now
  * @reg: the order; changed
- * @inflight: something is under way
+ * @inflight: whether something is in flight
  *
  * Context: any; pure.
  * Return: false if it has to wait; nothing else may be posted then.
@@ -37,8 +38,10 @@ static inline bool sdp_reg_order_may(struct sdp_reg_order *reg, bool inflight)
 }
 
 /**
- * sdp_reg_order_begin() - what is under way is less now: look again
+ * sdp_reg_order_begin() - let a registration that waits try again
  * @reg: the order; changed
+ *
+ * Called after completions were reaped, before requests are posted.
  *
  * Context: any; pure.
  */
@@ -48,7 +51,7 @@ static inline void sdp_reg_order_begin(struct sdp_reg_order *reg)
 }
 
 /**
- * sdp_reg_order_waits() - does a registration wait?
+ * sdp_reg_order_waits() - whether a registration waits
  * @reg: the order
  *
  * Context: any; pure.
@@ -60,8 +63,10 @@ static inline bool sdp_reg_order_waits(const struct sdp_reg_order *reg)
 }
 
 /**
- * sdp_reg_order_owe() - whatever waits now is of what is sent
+ * sdp_reg_order_owe() - note whether a registration of the source waits
  * @reg: the order; changed
+ *
+ * Called when the source could not post; no other registration waits then.
  *
  * Context: any; pure.
  */
@@ -71,7 +76,7 @@ static inline void sdp_reg_order_owe(struct sdp_reg_order *reg)
 }
 
 /**
- * sdp_reg_order_take_owed() - it is the turn of what is sent
+ * sdp_reg_order_take_owed() - give the source its turn
  * @reg: the order; changed
  *
  * Context: any; pure.
@@ -82,7 +87,7 @@ static inline void sdp_reg_order_take_owed(struct sdp_reg_order *reg)
 }
 
 /**
- * sdp_reg_order_owed() - does one of what is sent go before RDMA Reads?
+ * sdp_reg_order_owed() - whether the source has its turn before RDMA Reads
  * @reg: the order
  *
  * Context: any; pure.

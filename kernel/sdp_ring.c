@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ring of receive buffers: how many, and of which size?  See sdp_ring.h.
+ * The ring of receive buffers: how many, and of which size.  See sdp_ring.h.
  *
- * A connection that nobody has accepted is a stranger's word: four empty buffers
- * at a time, and no larger ones than at first, so that what nobody pays for is known
- * before; and all of it together, with what RDMA Reads were given, is what the
- * listener's SO_RCVBUF says, which TCP's child has too.  Only the four that the
- * credit rules cannot do without it has in any case.
+ * A connection that nobody has accepted is a stranger's request, and its memory
+ * is charged to nobody.  So it has four empty buffers at a time, no larger than
+ * those it began with: what it can cost is known in advance.  All of its memory
+ * together, buffers for RDMA Reads included, stays within the listener's
+ * SO_RCVBUF, which bounds a child of TCP's too.  Only the four buffers that the
+ * credit rules need are made in any case.
  */
 #include "sdp_ring.h"
 
@@ -38,7 +39,7 @@ static bool sdp_ring_waits(const struct sdp_ring *ring, const struct sdp_ring_no
 	return sdp_ring_is_waited(ring, now->inq, now->holes);
 }
 
-/* Buffers that the ring may grow to in this memory, large and small ones. */
+/* Buffers, large and small, that the ring may have within @bytes of memory. */
 static u16 sdp_ring_max(const struct sdp_ring *ring, const struct sdp_ring_now *now,
 			u32 bytes)
 {
@@ -51,11 +52,12 @@ static u16 sdp_ring_max(const struct sdp_ring *ring, const struct sdp_ring_now *
 }
 
 /*
- * Two messages side by side stop a peer that knows of four buffers: that alone
- * does not make a connection a busy one.  It is if the peer has asked for large
- * buffers, if this happens again and again, or if the buffers are not back
- * because nobody reads what is in them.  Those of a reader on another processor,
- * who has read all, are about to be.
+ * Two messages side by side stop a peer that knows of four buffers, so that
+ * alone does not make a connection a busy one.  It is busy if the peer has
+ * asked for large buffers, if buffers are short again and again, or if buffers
+ * are missing because nobody reads what is in them.  If everything was read,
+ * the missing ones are with a reader on another processor and about to come
+ * back.
  */
 static bool sdp_ring_is_busy(const struct sdp_ring *ring, const struct sdp_ring_now *now)
 {
@@ -66,13 +68,14 @@ static bool sdp_ring_is_busy(const struct sdp_ring *ring, const struct sdp_ring_
 }
 
 /**
- * sdp_ring_set_full() - is the peer stopped, and will it be?
+ * sdp_ring_set_full() - record whether the peer is stopped for lack of buffers
  * @ring: the ring; changed; under rx.lock
  * @here: buffers posted, or about to be
- * @at_end: there will be no more
- * @waited: somebody waits for more than has come: see sdp_ring_is_waited()
+ * @at_end: no more buffers will be made
+ * @waited: a reader waits for more than has come: see sdp_ring_is_waited()
  *
- * With so many there, can the peer send nothing, and will they not be more?
+ * The ring is full if the peer cannot send data with the buffers there are, and
+ * there will be no more.
  *
  * Context: any; pure.
  */
@@ -86,9 +89,10 @@ void sdp_ring_set_full(struct sdp_ring *ring, u16 here, bool at_end, bool waited
 }
 
 /**
- * sdp_ring_look_again() - what was full may not be any more
+ * sdp_ring_look_again() - let a full ring try to grow
  * @ring: the ring; changed; under rx.lock
- * @keep: full until it is seen that it is not: that it still is, is no news
+ * @keep: it counts as full until it has grown, so a ring that stays full is no
+ *	news
  *
  * Context: any; pure.
  */
@@ -101,8 +105,9 @@ void sdp_ring_look_again(struct sdp_ring *ring, bool keep)
 	WRITE_ONCE(ring->low, true);
 }
 
-/* Memory of a ring that nobody reads.  While less has come than is waited for
- * that is all it may have: bytes may lie as thin in large buffers as they like.
+/* Bytes that the ring may take while nobody reads.  If a reader waits for more
+ * than has come that is its whole maximum, since the bytes may be spread thinly
+ * over large buffers.
  */
 static u32 sdp_ring_unread(const struct sdp_ring *ring, const struct sdp_ring_now *now)
 {
@@ -111,9 +116,9 @@ static u32 sdp_ring_unread(const struct sdp_ring *ring, const struct sdp_ring_no
 	return sdp_ring_least(ring->max_bytes, SDP_RING_UNREAD);
 }
 
-/* Before accept(): none to go, and when there is no room none in place of those that
- * are unread.  A peer that has used those that are not for data as well has its
- * connection stand still.
+/* Before accept() no buffer is dropped, and without room those that are unread
+ * are not replaced.  A peer that also uses for data the buffers that are not
+ * for data has its connection stand still.
  */
 static int sdp_ring_wanted_before(struct sdp_ring *ring, const struct sdp_ring_now *now)
 {
@@ -138,10 +143,12 @@ static int sdp_ring_wanted_before(struct sdp_ring *ring, const struct sdp_ring_n
 }
 
 /*
- * What waits for its reader counts, but is not there to be posted: of those that
- * are, the fewest stay, and are had.  Of a full ring only those that are not for
- * data are, which a peer that keeps to the rules leaves there; one that does not has
- * its connection stand still.
+ * For a ring with more buffers than its target: how many may be dropped
+ * (negative), or must be made all the same (positive).  Unread buffers count,
+ * but cannot be posted, so the fewest that the credit rules need must be there
+ * beside them.  In a full ring two are enough, those that are not for data.  A
+ * peer that keeps to the rules leaves these alone; one that does not has its
+ * connection stand still.
  */
 static int sdp_ring_spare(const struct sdp_ring *ring, u16 here, u16 max)
 {
@@ -155,12 +162,13 @@ static int sdp_ring_spare(const struct sdp_ring *ring, u16 here, u16 max)
 }
 
 /**
- * sdp_ring_wanted() - how many buffers are to be made?
+ * sdp_ring_wanted() - how many buffers to make or to drop
  * @ring: the ring; changed; under rx.lock
  * @now: what is known
  *
  * Context: any; pure.
- * Return: how many are to be made beside those at hand, or of them to go if negative.
+ * Return: buffers to make beside those at hand; if negative, buffers to drop of
+ * those at hand.
  */
 int sdp_ring_wanted(struct sdp_ring *ring, const struct sdp_ring_now *now)
 {
@@ -171,20 +179,20 @@ int sdp_ring_wanted(struct sdp_ring *ring, const struct sdp_ring_now *now)
 	if (unlikely(!now->owned))
 		return sdp_ring_wanted_before(ring, now);
 	most = sdp_ring_max(ring, now, ring->max_bytes);
-	/* The user wants less than there is: what was read is not posted. */
+	/* SO_RCVBUF is less than there is: do not post again what was read. */
 	if (ring->mem > ring->max_bytes) {
 		excess = (ring->mem - ring->max_bytes + now->size - 1) / now->size;
 		most = sdp_ring_most(ring->nbufs - excess, SDP_WIRE_CREDITS_MIN);
 	}
 	max = now->reading ? most : sdp_ring_max(ring, now, sdp_ring_unread(ring, now));
 	target = ring->target;
-	/* Not while there is less than was wanted the last time; and what a
-	 * reader would let grow waits for it.
+	/* Do not grow while there are fewer buffers than the target.  If only a
+	 * reader would let the ring grow, it stays low until one comes.
 	 */
 	if (ring->low && (!sdp_ring_is_busy(ring, now) || now->mem_short)) {
 		WRITE_ONCE(ring->low, false);
 	} else if (ring->low && ring->nbufs + now->dropped >= target) {
-		/* Those of an earlier size, not read yet, are in addition. */
+		/* Unread buffers of an earlier size come on top. */
 		target = sdp_ring_most(target, ring->nbufs);
 		WRITE_ONCE(ring->low, target >= max && !now->reading);
 		if (target < max)
@@ -204,14 +212,14 @@ int sdp_ring_wanted(struct sdp_ring *ring, const struct sdp_ring_now *now)
 		else
 			want = sdp_ring_most(spare, 0);
 	}
-	if (want < 0)	/* and those are about to go */
+	if (want < 0)	/* those at hand that will be dropped */
 		here -= sdp_ring_least(now->at_hand, -want);
 	sdp_ring_set_full(ring, here, want <= 0 && (ring->nbufs >= most || now->mem_short),
 			  sdp_ring_waits(ring, now));
 	return want;
 }
 
-/* Once more, more of them would be better. */
+/* Count a shortage of buffers; after a lull the count begins anew. */
 static void sdp_ring_short(struct sdp_ring *ring, unsigned long now)
 {
 	if (now - ring->low_at > SDP_RING_LULL)
@@ -222,26 +230,28 @@ static void sdp_ring_short(struct sdp_ring *ring, unsigned long now)
 }
 
 /**
- * sdp_ring_used() - a message of the peer has used a buffer
+ * sdp_ring_used() - account a buffer that a message of the peer has used
  * @ring: the ring; changed; under conn->lock
  * @known: buffers that the peer knows of and has not used
- * @empty: it was a message that carries nothing but its header
+ * @empty: the message carries nothing but its header
  * @now: jiffies
  *
- * Remembers if the peer has used most of what it knows of.
+ * Notes whether the peer has used most of what it knows of.
  *
  * Context: any; pure.
  */
 void sdp_ring_used(struct sdp_ring *ring, u32 known, bool empty, unsigned long now)
 {
-	/* The peer uses up what is to go, and has nothing to say. */
+	/* The peer has nothing to say and uses the old buffers up. */
 	if (unlikely(ring->flush)) {
 		WRITE_ONCE(ring->flush, ring->flush - 1);
-		/* Or has by now, and what is unread is not replaced by itself. */
+		/* If it sends data instead, the unread buffer is to be
+		 * replaced.
+		 */
 		ring->flushed = true;
 		return;
 	}
-	/* Its buffer is there again at once. */
+	/* The buffer of an empty message is posted again at once. */
 	if (empty || known > (u32)sdp_ring_most(READ_ONCE(ring->target) / 4, SDP_RING_NOT_DATA))
 		return;
 	sdp_ring_short(ring, now);
@@ -249,7 +259,7 @@ void sdp_ring_used(struct sdp_ring *ring, u32 known, bool empty, unsigned long n
 }
 
 /**
- * sdp_ring_told_alone() - a message goes that tells of buffers and carries nothing
+ * sdp_ring_told_alone() - account a message that only tells of new buffers
  * @ring: the ring; changed; under conn->lock
  * @now: jiffies
  *
@@ -268,19 +278,21 @@ static u32 sdp_ring_whole(u32 size, u32 page)
 }
 
 /**
- * sdp_ring_new_size() - what the peer asked for, as far as it may have it
- * @ring: the ring; by who polls
- * @size: of buffers now
- * @full_size: of those for a peer that sends much
+ * sdp_ring_new_size() - the size to give a peer that asks for larger buffers
+ * @ring: the ring; under rx.poll
+ * @size: size of new buffers now, bytes
+ * @full_size: size of buffers for a peer that sends much, bytes
  * @page: bytes of a page
  *
+ * The size is what the peer asked for, as far as it may have it.
+ *
  * Context: any; pure.
- * Return: the size, whole pages; 0: nothing changes, or it asked for less.
+ * Return: bytes, whole pages; 0 if the buffers do not become larger.
  */
 u32 sdp_ring_new_size(const struct sdp_ring *ring, u32 size, u32 full_size, u32 page)
 {
 	u32 max = READ_ONCE(ring->max_bytes), mem = READ_ONCE(ring->mem);
-	/* The first are made while those of before are still there. */
+	/* The first ones are made while the old ones are still there. */
 	u32 room = max > mem ? (max - mem) / SDP_WIRE_CREDITS_MIN : 0;
 	u32 most = sdp_ring_least(full_size, max / SDP_RING_PARTS);
 
@@ -290,18 +302,18 @@ u32 sdp_ring_new_size(const struct sdp_ring *ring, u32 size, u32 full_size, u32 
 }
 
 /**
- * sdp_ring_may_resize() - may the peer have an answer now?
+ * sdp_ring_may_resize() - whether the peer may have an answer now
  * @ring: the ring; changed; under rx.lock
  * @larger: it may have larger buffers
  * @owned: somebody has accepted the connection
  * @read: bytes that the reader has taken, modulo 2^32
  * @inq: bytes that are unread
- * @waited: somebody waits for more
+ * @waited: a reader waits for more than has come
  *
- * What a peer asks for it has when somebody has accepted, and, if that is larger
- * buffers, when somebody reads: it goes on with messages that it has made for the
- * others, of which as many as TCP's first window takes would not fit into the limit
- * of what nobody reads.
+ * Every answer has to wait for accept().  Larger buffers have to wait for a
+ * reader as well: the peer goes on with messages that it has made for small
+ * ones, and as many of these as TCP's first window takes would not fit into
+ * SDP_RING_UNREAD, each in a large buffer.
  *
  * Context: any; pure.
  * Return: true if so.
@@ -319,11 +331,11 @@ bool sdp_ring_may_resize(struct sdp_ring *ring, bool larger, bool owned, u32 rea
 }
 
 /**
- * sdp_ring_resized() - there are some of another size
- * @ring: the ring; changed; under conn->lock and rx.lock, by who polls
- * @was: size before
- * @size: size from now on
- * @old: posted buffers that are not of that
+ * sdp_ring_resized() - account that new buffers are of another size
+ * @ring: the ring; changed; under conn->lock and rx.lock, by the poller
+ * @was: size before, bytes
+ * @size: size from now on, bytes
+ * @old: posted buffers that are not of that size
  *
  * Context: any; pure.
  */
@@ -336,15 +348,17 @@ void sdp_ring_resized(struct sdp_ring *ring, u32 was, u32 size, u16 old)
 }
 
 /**
- * sdp_ring_promise() - the peer asks for what it has, or less: it is idle
- * @ring: the ring; changed; under conn->lock, by who polls
- * @size: of buffers now
- * @least: size with which a ring begins
+ * sdp_ring_promise() - promise to shrink, if the peer asks for no more
+ * @ring: the ring; changed; under conn->lock, by the poller
+ * @size: size of new buffers now, bytes
+ * @least: size with which a ring begins, bytes
  * @page: bytes of a page
  *
+ * A peer that asks for the buffers it has, or for smaller ones, is idle.
+ *
  * Context: any; pure.
- * Return: true if it is promised to shrink, and is to have the fewest buffers until
- * then.
+ * Return: true if the ring is promised to shrink, and is to have the fewest
+ * buffers until then.
  */
 bool sdp_ring_promise(struct sdp_ring *ring, u32 size, u32 least, u32 page)
 {
@@ -360,12 +374,12 @@ bool sdp_ring_promise(struct sdp_ring *ring, u32 size, u32 least, u32 page)
 }
 
 /**
- * sdp_ring_shrink() - the peer has heard of the promise
- * @ring: the ring; changed; under conn->lock, by who polls
- * @posted: buffers that are
+ * sdp_ring_shrink() - shrink: the peer has heard of the promise
+ * @ring: the ring; changed; under conn->lock, by the poller
+ * @posted: buffers that are posted
  *
  * Context: any; pure.
- * Return: the size from now on.
+ * Return: the size from now on, bytes.
  */
 u32 sdp_ring_shrink(struct sdp_ring *ring, u16 posted)
 {

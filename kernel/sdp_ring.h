@@ -2,26 +2,27 @@
 /*
  * The ring of receive buffers: how many there are to be, and of which size.
  *
- * It starts with the four buffers below which the credit rules cannot work
- * (protocol text, 3.3) and doubles when the peer has used all but a quarter of
- * what it knows of: it sends faster than we give credits back.  (What counts
- * is what it knows of, not what is posted.  With four, each told one by one,
- * three are always posted, and a peer that may use one at a time crawls.)  It
- * does too when messages go again and again that tell of new buffers and carry
- * nothing else: twice the buffers are half as many of these.  The growth is
- * bounded by the receive queue, by net.sdp.rcvbuf_count and by SO_RCVBUF.
+ * The ring starts with four buffers, since the credit rules cannot work with
+ * fewer (protocol text, 3.3).  It doubles when the peer has used all but a
+ * quarter of what it knows of: then the peer sends faster than we give credits
+ * back.  What counts is what the peer knows of, not what is posted.  With four
+ * buffers, each told one by one, three are always posted, and a peer that may
+ * use one at a time crawls.  The ring also doubles when messages are sent again
+ * and again that tell of new buffers and carry nothing else: twice the buffers
+ * take half as many of these.  The growth is bounded by the receive queue, by
+ * net.sdp.rcvbuf_count and by SO_RCVBUF.
  *
- * The buffers are small at first, so that a connection which is idle, or has
- * little to say, takes little memory.  Nobody knows better than the peer when
- * that is not enough: it has a full message, waits for credits, and asks for
- * larger buffers (ChRcvBuf, 5.1).
+ * The buffers are small at first, so that a connection that is idle, or has
+ * little to say, takes little memory.  The peer knows best when that is not
+ * enough: it has a full message, waits for credits, and asks for larger buffers
+ * (ChRcvBuf, 5.1).
  *
- * It shrinks again when the peer has nothing to say.  A posted buffer comes back
- * by being used and in no other way, so only the peer can see to it: it asks for
- * no more than it had at first, hears our answer, and then uses the buffers up
- * with empty messages (sdp_peer_ring.c is that side).  Smaller buffers are posted
- * when a message of the peer acknowledges the answer, and no sooner: until then it
- * may have sent something that is longer.
+ * The ring shrinks again when the peer has nothing to say.  A posted buffer
+ * comes back only by being used, so the peer has to do it: it asks for no more
+ * than it had at first, hears our answer, and then uses the buffers up with
+ * empty messages (sdp_peer_ring.c is that side).  Smaller buffers are posted
+ * when a message of the peer acknowledges the answer, and no sooner: until then
+ * the peer may have sent something longer.
  *
  * This is the policy alone; sdp_refill.c makes and posts buffers.  Pure: types and
  * arithmetic, nothing else of the kernel.  Sizes are bytes of a buffer, with the
@@ -38,59 +39,60 @@
 enum {
 	/* The last two are not for data: a peer that knows of no more is stopped. */
 	SDP_RING_NOT_DATA	= 2,
-	/* So often short of buffers, with no longer lull between, is busy. */
+	/* Shortages of buffers in a row that make a connection busy. */
 	SDP_RING_BUSY		= 8,
+	/* Jiffies without a shortage after which the count begins anew. */
 	SDP_RING_LULL		= HZ / 10,
-	/* Of the memory for a ring this part is one buffer, at the most. */
+	/* One buffer takes at most 1/8 of the memory for a ring. */
 	SDP_RING_PARTS		= 8,
 	/* Bytes of a ring whose reader does not read, as TCP's first window. */
 	SDP_RING_UNREAD		= 128 * 1024,
 };
 
 struct sdp_ring {
-	/* Under the lock of who polls. */
+	/* Changed by the holder of conn->rx.poll. */
 	u32 asked;		/* size that the peer wants */
-	u32 asked_at;		/* where the reader was then, as rx.read counts */
-	bool asked_unread;	/* the reader had not taken all then */
+	u32 asked_at;		/* rx.read when the peer asked */
+	bool asked_unread;	/* bytes were unread when the peer asked */
 	bool asks;		/* the peer has no answer yet */
-	bool flushed;		/* a buffer that was to go was used */
-	u16 old;		/* posted buffers that are not of the size now */
-	u16 flush;		/* buffers posted when it began to shrink */
-	u32 shrink;		/* size that was promised to the peer */
+	bool flushed;		/* while shrinking, a buffer was used */
+	u16 old;		/* posted buffers of an earlier size */
+	u16 flush;		/* old buffers to be used up yet */
+	u32 shrink;		/* size promised to the peer; 0: none */
 	u16 rq_size;		/* places in the receive queue */
 	/* Under conn->lock. */
-	bool shrink_told;	/* the promise was posted */
-	u32 shrink_mseq;	/* by this message */
-	bool low;		/* the peer has used most */
-	u8 lows;		/* how often in a row */
-	unsigned long low_at;	/* jiffies of the last time */
+	bool shrink_told;	/* the promise to shrink was posted */
+	u32 shrink_mseq;	/* MSeq of the promise to shrink */
+	bool low;		/* the peer has used most buffers: grow */
+	u8 lows;		/* times that buffers were short, in a row */
+	unsigned long low_at;	/* jiffies when buffers were short last */
 	/* Under rx.lock. */
-	u16 nbufs;		/* buffers */
-	u32 mem;		/* bytes of their pages */
+	u16 nbufs;		/* buffers of the ring, posted or not */
+	u32 mem;		/* bytes of the buffers' pages */
 	u16 target;		/* buffers to have */
-	u32 max_bytes;		/* bytes that they may take */
+	u32 max_bytes;		/* bytes that the ring may take */
 	u32 wanted;		/* bytes that a reader waits for, unread ones included */
 	u32 owed;		/* bytes that nobody was charged for */
-	bool withheld;		/* it had no owner, and got less than it wanted */
+	bool withheld;		/* it got less than wanted: no owner */
 	bool full;		/* no room for more buffers, or no memory */
-	bool full_news;		/* who waits was not told of that */
+	bool full_news;		/* the reader was not told that it is full */
 };
 
 /* What is known when buffers are to be posted. */
 struct sdp_ring_now {
-	u32 size;		/* of new buffers */
-	u32 full_size;		/* of those for a peer that sends much */
+	u32 size;		/* bytes of a new buffer */
+	u32 full_size;		/* bytes of a buffer if the peer sends much */
 	u32 count;		/* buffers that a ring may have: net.sdp.rcvbuf_count */
 	u16 posted;		/* buffers posted */
 	u16 at_hand;		/* buffers about to be posted */
-	u16 dropped;		/* buffers that have just gone */
+	u16 dropped;		/* buffers that were freed just now */
 	u32 inq;		/* bytes of the stream that are unread */
-	u32 holes;		/* urgent bytes among them, which are not waited for */
-	u32 fetched;		/* bytes of pages that RDMA Reads were given */
+	u32 holes;		/* urgent bytes in inq, not waited for */
+	u32 fetched;		/* bytes of buffers for RDMA Reads */
 	bool reading;		/* a reader has taken bytes */
-	bool owned;		/* somebody has the connection, and is charged */
-	bool mem_short;		/* net.sdp.mem_pressure is reached */
-	bool mem_over;		/* net.sdp.mem_max is */
+	bool owned;		/* the connection has an owner to charge */
+	bool mem_short;		/* net.sdp.mem_pressure is exceeded */
+	bool mem_over;		/* net.sdp.mem_max is exceeded */
 };
 
 void sdp_ring_init(struct sdp_ring *ring);
@@ -99,7 +101,7 @@ void sdp_ring_set_full(struct sdp_ring *ring, u16 here, bool at_end, bool waited
 void sdp_ring_look_again(struct sdp_ring *ring, bool keep);
 
 /**
- * sdp_ring_keep_all() - it is to have those that it has, as if it had grown so far
+ * sdp_ring_keep_all() - raise the target to the number of buffers there are
  * @ring: the ring; changed; under rx.lock
  *
  * Context: any; pure.
@@ -111,7 +113,7 @@ static inline void sdp_ring_keep_all(struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_keep_fewest() - it is to have the fewest, whatever made it grow
+ * sdp_ring_keep_fewest() - lower the target to the fewest buffers
  * @ring: the ring; changed; under rx.lock
  *
  * Context: any; pure.
@@ -125,11 +127,11 @@ void sdp_ring_used(struct sdp_ring *ring, u32 known, bool empty, unsigned long n
 void sdp_ring_told_alone(struct sdp_ring *ring, unsigned long now);
 
 /**
- * sdp_ring_ask() - the peer wants other buffers
- * @ring: the ring; changed; by who polls
- * @size: that it wants
+ * sdp_ring_ask() - record that the peer wants buffers of another size
+ * @ring: the ring; changed; under rx.poll
+ * @size: size that the peer wants, bytes
  * @read: bytes that the reader has taken, modulo 2^32
- * @unread: there are others
+ * @unread: bytes that have come are unread
  *
  * Context: any; pure.
  */
@@ -142,11 +144,11 @@ static inline void sdp_ring_ask(struct sdp_ring *ring, u32 size, u32 read, bool 
 }
 
 /**
- * sdp_ring_asks() - has the peer no answer yet?
- * @ring: the ring; by who polls
+ * sdp_ring_asks() - whether the peer waits for an answer
+ * @ring: the ring; under rx.poll
  *
  * Context: any; pure.
- * Return: true if so.
+ * Return: true if the peer has asked and has no answer yet.
  */
 static inline bool sdp_ring_asks(const struct sdp_ring *ring)
 {
@@ -159,11 +161,12 @@ bool sdp_ring_may_resize(struct sdp_ring *ring, bool larger, bool owned, u32 rea
 void sdp_ring_resized(struct sdp_ring *ring, u32 was, u32 size, u16 old);
 
 /**
- * sdp_ring_answered() - the peer is to have its answer
- * @ring: the ring; changed; by who polls
+ * sdp_ring_answered() - record that the peer is to have its answer
+ * @ring: the ring; changed; under rx.poll
  *
  * Context: any; pure.
- * Return: true if it may go now; false: when the last old buffer was used.
+ * Return: true if it may go now; false if it has to wait for the last old
+ * buffer to be used.
  */
 static inline bool sdp_ring_answered(struct sdp_ring *ring)
 {
@@ -172,11 +175,11 @@ static inline bool sdp_ring_answered(struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_has_old() - are buffers posted that are of another size?
- * @ring: the ring; by who polls
+ * sdp_ring_has_old() - whether buffers of an earlier size are posted
+ * @ring: the ring; under rx.poll
  *
  * Context: any; pure.
- * Return: true if so.
+ * Return: true if there are such buffers.
  */
 static inline bool sdp_ring_has_old(const struct sdp_ring *ring)
 {
@@ -184,11 +187,11 @@ static inline bool sdp_ring_has_old(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_old_used() - one of these was used
- * @ring: the ring; changed; by who polls
+ * sdp_ring_old_used() - record that a buffer of an earlier size was used
+ * @ring: the ring; changed; under rx.poll
  *
  * Context: any; pure.
- * Return: true if it was the last.
+ * Return: true if it was the last one.
  */
 static inline bool sdp_ring_old_used(struct sdp_ring *ring)
 {
@@ -198,11 +201,11 @@ static inline bool sdp_ring_old_used(struct sdp_ring *ring)
 bool sdp_ring_promise(struct sdp_ring *ring, u32 size, u32 least, u32 page);
 
 /**
- * sdp_ring_promised() - the size that was promised
+ * sdp_ring_promised() - the size that was promised to the peer
  * @ring: the ring; under conn->lock
  *
  * Context: any; pure.
- * Return: bytes; 0: none was.
+ * Return: bytes; 0 if none was promised.
  */
 static inline u32 sdp_ring_promised(const struct sdp_ring *ring)
 {
@@ -210,9 +213,9 @@ static inline u32 sdp_ring_promised(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_promise_posted() - the promise goes
+ * sdp_ring_promise_posted() - record the message that promises to shrink
  * @ring: the ring; changed; under conn->lock
- * @mseq: the message's
+ * @mseq: MSeq of the message
  *
  * Context: any; pure.
  */
@@ -223,12 +226,12 @@ static inline void sdp_ring_promise_posted(struct sdp_ring *ring, u32 mseq)
 }
 
 /**
- * sdp_ring_promise_mseq() - which message promised it
+ * sdp_ring_promise_mseq() - find the message that promised to shrink
  * @ring: the ring; under conn->lock
- * @mseq: its MSeq
+ * @mseq: set to the MSeq of the message
  *
  * Context: any; pure.
- * Return: false if none has gone.
+ * Return: false if no such message was posted.
  */
 static inline bool sdp_ring_promise_mseq(const struct sdp_ring *ring, u32 *mseq)
 {
@@ -239,11 +242,11 @@ static inline bool sdp_ring_promise_mseq(const struct sdp_ring *ring, u32 *mseq)
 u32 sdp_ring_shrink(struct sdp_ring *ring, u16 posted);
 
 /**
- * sdp_ring_shrinks() - does it shrink, or is it about to?
+ * sdp_ring_shrinks() - whether the ring shrinks, or is about to
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
- * Return: true if so.
+ * Return: true if it does.
  */
 static inline bool sdp_ring_shrinks(const struct sdp_ring *ring)
 {
@@ -251,8 +254,8 @@ static inline bool sdp_ring_shrinks(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_flushed() - was a buffer used that was to go?
- * @ring: the ring; changed; by who polls
+ * sdp_ring_flushed() - whether a buffer was used while the ring shrinks
+ * @ring: the ring; changed; under rx.poll
  *
  * Context: any; pure.
  * Return: true if so, once.
@@ -266,13 +269,13 @@ static inline bool sdp_ring_flushed(struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_is_waited() - does somebody wait for more than has come?
+ * sdp_ring_is_waited() - whether a reader waits for more than has come
  * @ring: the ring; under rx.lock
  * @inq: bytes that are unread
- * @holes: urgent bytes among them, out of line
+ * @holes: urgent bytes in @inq, out of line
  *
  * Context: any; pure.
- * Return: true if so, and nobody takes anything until it has come.
+ * Return: true if so; then nobody takes anything until it has come.
  */
 static inline bool sdp_ring_is_waited(const struct sdp_ring *ring, u32 inq, u32 holes)
 {
@@ -280,11 +283,11 @@ static inline bool sdp_ring_is_waited(const struct sdp_ring *ring, u32 inq, u32 
 }
 
 /**
- * sdp_ring_wants() - bytes that somebody waits for to be there at once
+ * sdp_ring_wants() - bytes that a reader waits for to be there at once
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
- * Return: bytes; 1 or 0: any will do.
+ * Return: bytes; 1 or 0 if any number will do.
  */
 static inline u32 sdp_ring_wants(const struct sdp_ring *ring)
 {
@@ -292,11 +295,11 @@ static inline u32 sdp_ring_wants(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_is_low() - is the ring to grow?
+ * sdp_ring_is_low() - whether the ring is to grow
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
- * Return: true if posting would let it grow.
+ * Return: true if posting buffers would let it grow.
  */
 static inline bool sdp_ring_is_low(const struct sdp_ring *ring)
 {
@@ -304,9 +307,9 @@ static inline bool sdp_ring_is_low(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_is_full() - can nothing come before something is read?
+ * sdp_ring_is_full() - whether no data can come before something is read
  * @ring: the ring; may change meanwhile
- * @posted: buffers that are
+ * @posted: buffers that are posted
  *
  * Context: any; pure.
  * Return: true if the peer has no buffer left that it may use for data.
@@ -317,10 +320,10 @@ static inline bool sdp_ring_is_full(const struct sdp_ring *ring, u16 posted)
 }
 
 /**
- * sdp_ring_account() - a buffer comes or goes
+ * sdp_ring_account() - account a buffer that comes or goes
  * @ring: the ring; changed; under rx.lock
  * @bytes: its size
- * @sign: 1 or -1
+ * @sign: 1 if it comes, -1 if it goes
  *
  * Context: any; pure.
  */
@@ -331,10 +334,12 @@ static inline void sdp_ring_account(struct sdp_ring *ring, u32 bytes, int sign)
 }
 
 /**
- * sdp_ring_account_owed() - one that nobody was charged for does, or of RDMA Reads
+ * sdp_ring_account_owed() - account an uncharged buffer that comes or goes
  * @ring: the ring; changed; under rx.lock
  * @bytes: its size
- * @sign: 1 or -1
+ * @sign: 1 if it comes, -1 if it goes
+ *
+ * The buffer may be one of the ring, or one for RDMA Reads.
  *
  * Context: any; pure.
  */
@@ -344,11 +349,11 @@ static inline void sdp_ring_account_owed(struct sdp_ring *ring, u32 bytes, int s
 }
 
 /**
- * sdp_ring_owes() - is there anything that nobody was charged for?
+ * sdp_ring_owes() - whether there are buffers that nobody was charged for
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
- * Return: true if so.
+ * Return: true if there are.
  */
 static inline bool sdp_ring_owes(const struct sdp_ring *ring)
 {
@@ -356,7 +361,7 @@ static inline bool sdp_ring_owes(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_bufs() - how many buffers it has
+ * sdp_ring_bufs() - how many buffers the ring has
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
@@ -368,7 +373,7 @@ static inline u16 sdp_ring_bufs(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_mem() - how much memory it has
+ * sdp_ring_mem() - how much memory the ring has
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
@@ -380,7 +385,7 @@ static inline u32 sdp_ring_mem(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_max_bytes() - how much memory it may have
+ * sdp_ring_max_bytes() - how much memory the ring may have
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
@@ -392,9 +397,9 @@ static inline u32 sdp_ring_max_bytes(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_set_max_bytes() - how much memory it may have from now on
+ * sdp_ring_set_max_bytes() - set how much memory the ring may have
  * @ring: the ring; changed; under rx.lock, or nobody has it yet
- * @bytes: so much
+ * @bytes: bytes of memory
  *
  * Context: any; pure.
  */
@@ -404,9 +409,9 @@ static inline void sdp_ring_set_max_bytes(struct sdp_ring *ring, u32 bytes)
 }
 
 /**
- * sdp_ring_set_wants() - somebody waits for so much to be there at once
+ * sdp_ring_set_wants() - set how many bytes a reader waits for
  * @ring: the ring; changed; under rx.lock
- * @bytes: so much
+ * @bytes: bytes that are to be there at once
  *
  * Context: any; pure.
  */
@@ -428,9 +433,9 @@ static inline u16 sdp_ring_rq_size(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_set_rq_size() - there is a receive queue
+ * sdp_ring_set_rq_size() - set the size of the receive queue
  * @ring: the ring; changed; nothing was posted yet
- * @places: that it has
+ * @places: places in the receive queue
  *
  * Context: any; pure.
  */
@@ -440,7 +445,7 @@ static inline void sdp_ring_set_rq_size(struct sdp_ring *ring, u16 places)
 }
 
 /**
- * sdp_ring_withhold() - what has no owner got less than it wanted
+ * sdp_ring_withhold() - record that a connection without an owner got less
  * @ring: the ring; changed; under rx.lock
  *
  * Context: any; pure.
@@ -451,7 +456,7 @@ static inline void sdp_ring_withhold(struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_withheld() - was that so?
+ * sdp_ring_withheld() - whether a connection without an owner got less
  * @ring: the ring; under rx.lock
  *
  * Context: any; pure.
@@ -463,11 +468,11 @@ static inline bool sdp_ring_withheld(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_may_be_full_news() - is there perhaps news for who waits?
+ * sdp_ring_may_be_full_news() - whether a waiting reader may have to be told
  * @ring: the ring; may change meanwhile
  *
  * Context: any; pure.
- * Return: true if sdp_ring_full_news() is to be asked.
+ * Return: true if sdp_ring_full_news() is to be called.
  */
 static inline bool sdp_ring_may_be_full_news(const struct sdp_ring *ring)
 {
@@ -475,11 +480,11 @@ static inline bool sdp_ring_may_be_full_news(const struct sdp_ring *ring)
 }
 
 /**
- * sdp_ring_full_news() - has it become full since this was asked?
+ * sdp_ring_full_news() - whether the ring has become full since the last call
  * @ring: the ring; changed; under rx.lock
  *
  * Context: any; pure.
- * Return: true if so, and somebody waited for more.
+ * Return: true if so, and a reader waited for more.
  */
 static inline bool sdp_ring_full_news(struct sdp_ring *ring)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the routing tables say of a connection.
+ * Route look-up for a connection.
  *
- * No packet of ours goes by them, but they choose the source address, say that there is
- * no way, and have the MTU that IP_MTU asks for; all as for a TCP connection with the
- * same names.
+ * SDP sends no packets by these routes.  But as for a TCP connection between
+ * the same addresses, they choose the source address, say that a destination is
+ * unreachable, and have the MTU that IP_MTU reports.
  */
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
@@ -60,16 +60,16 @@ static struct dst_entry *sdp_route_find_v6(struct net *net, int ifindex,
 }
 
 /**
- * sdp_route_find() - the way that TCP's packets would take
+ * sdp_route_find() - find the route that TCP's packets would take
  * @net: the namespace
  * @ifindex: the device that the socket is bound to; 0: any
- * @mark: of the socket
- * @uid: its owner
- * @local: the source; chosen if it is no address
- * @remote: the destination
+ * @mark: mark of the socket
+ * @uid: owner of the socket
+ * @local: source address and port; the address is chosen if it is a wildcard
+ * @remote: destination address and port
  *
  * Context: process or softirq.
- * Return: a reference, or ERR_PTR().
+ * Return: a reference to the route, or an ERR_PTR() of the routing code.
  */
 struct dst_entry *sdp_route_find(struct net *net, int ifindex, u32 mark,
 				 kuid_t uid, struct sdp_addr *local,
@@ -81,9 +81,9 @@ struct dst_entry *sdp_route_find(struct net *net, int ifindex, u32 mark,
 }
 
 /**
- * sdp_route_is_local() - does it end in this host?
- * @dst: from sdp_route_find()
- * @remote: the destination that was asked for
+ * sdp_route_is_local() - whether a route ends in this host
+ * @dst: the route, from sdp_route_find()
+ * @remote: the destination that was passed to it
  *
  * Context: any.
  * Return: true if so.

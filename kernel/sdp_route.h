@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the routing tables say of a connection; see sdp_route.c.
+ * Route look-up for a connection; see sdp_route.c.
  */
 #ifndef _SDP_ROUTE_H
 #define _SDP_ROUTE_H

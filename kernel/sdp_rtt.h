@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The round-trip time to the peer's device, as TCP_INFO tells it.
+ * The round-trip time to the peer's device, for TCP_INFO.
  *
- * The first sample is the exchange of the CM.  From then on one message at a time is
- * timed, from being posted to its completion, and counts if an event told of the
- * completion: one that is found later, since nobody had to know, says nothing.  It is
- * smoothed as RFC 6298 has it.
+ * The first sample is the exchange of the CM.  From then on one request at a
+ * time is timed, from posting to completion.  It counts only if an event
+ * reported the completion: a completion that is reaped later says nothing about
+ * the time.  The smoothing is that of RFC 6298.
  */
 #ifndef _SDP_RTT_H
 #define _SDP_RTT_H
@@ -16,20 +16,20 @@
 #include <linux/types.h>
 
 struct sdp_rtt {
-	u64 sent_ns;		/* when that was sent which is timed */
-	const void *timed;	/* the message; NULL: none */
-	unsigned long at;	/* jiffies of the last one that was timed */
-	u32 srtt_us;		/* smoothed; 0: no sample yet */
-	u32 var_us;		/* its mean deviation */
-	u32 min_us;		/* the shortest */
+	u64 sent_ns;		/* when the timed request was posted, nanoseconds */
+	const void *timed;	/* the timed request; NULL: none */
+	unsigned long at;	/* jiffies when the last one was posted */
+	u32 srtt_us;		/* smoothed, microseconds; 0: no sample yet */
+	u32 var_us;		/* mean deviation, microseconds */
+	u32 min_us;		/* the shortest, microseconds */
 };
 
 /**
- * sdp_rtt_sample() - the answer to what is timed is here
- * @rtt: the round-trip time
- * @now_ns: ns, by the clock of @rtt->sent_ns
+ * sdp_rtt_sample() - add a sample: the timed request is complete
+ * @rtt: the round-trip time; the time runs from @rtt->sent_ns
+ * @now_ns: nanoseconds, by the same clock
  *
- * Context: any; the caller keeps others away.
+ * Context: any; the caller serialises.
  */
 static inline void sdp_rtt_sample(struct sdp_rtt *rtt, u64 now_ns)
 {

@@ -2,12 +2,20 @@
 /*
  * What arrives: decode, account, dispatch.
  *
- * One holder of rx.poll takes completions in the order of the stream.  For
- * each: the status first, only then the bytes; sdp_wire_get() refuses what is
- * malformed, sdp_flow_heard() accounts it, sdp_mode_heard() says what it means,
- * the last two under conn->lock since the next header we write answers for them.
- * The verdict is carried out here.  What wakes others (data, end of stream,
- * errors, credits) is collected and told once per batch.
+ * The holder of rx.poll takes receive completions in the order of the stream.
+ * For each one it looks at the status first, and at the bytes only if that is
+ * good.  sdp_wire_get() refuses what is malformed, sdp_flow_heard() accounts
+ * the message, sdp_mode_heard() says what it means.  The last two run under
+ * conn->lock, since the next header that we write depends on them.  The verdict
+ * is carried out here.
+ *
+ * What wakes others (data, end of stream, errors, credits) is collected and
+ * told once per batch.  After an error nothing that arrives counts.
+ *
+ * One context polls at a time.  Another one that wants to poll sets
+ * SDP_CONN_AGAIN and returns, and the holder polls once more before it leaves.
+ * The transport's worker sets SDP_CONN_WANTED, is called again when rx.poll is
+ * free, and has precedence then.
  *
  * The queue is armed at the end of every poll, since a connection that nobody
  * reads must still hear of credits, DisConn and errors.  Arming comes after
@@ -31,7 +39,7 @@
 /* Completions taken in one go before the worker is left with the rest. */
 enum { SDP_RX_BUDGET = 256 };
 
-/* Payload in bytes that is rather copied than given a buffer of its own. */
+/* Payload of up to so many bytes is copied behind earlier payload. */
 enum { SDP_RX_MERGE = 1024 };
 
 /**
@@ -40,8 +48,8 @@ enum { SDP_RX_MERGE = 1024 };
  * @rq_size: receives that may be posted
  *
  * Context: process.
- * Return: how many are posted (the Bufs of our Hello or HelloAck), or
- * -ENOMEM, or the transport's error.
+ * Return: how many are posted (the Bufs of our Hello or HelloAck); -ENOMEM if
+ * that is fewer than SDP_WIRE_CREDITS_MIN.
  */
 int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 {
@@ -57,11 +65,12 @@ int sdp_rx_start(struct sdp_conn *conn, u16 rq_size)
 }
 
 /*
- * Small payload is put behind the last one that no reader has taken over, and
- * its buffer is posted again at once: many small messages do not use up the
- * ring, so that a reader who waits for many bytes gets them.  While they are not
- * here, larger payload is too: the peer may have cut what it sends for the small
- * buffers of the beginning, and each of the large ones would hold one piece.
+ * Small payload is appended to the last buffer that no reader has taken over,
+ * and its own buffer is posted again at once.  So many small messages do not
+ * use up the ring, and a reader that waits for many bytes gets them.  While a
+ * reader waits for more than has come, larger payload is appended as well: the
+ * peer may have cut what it sends to the small buffers of the beginning, and
+ * otherwise each of the large ones would hold one piece.
  */
 static bool sdp_rx_merge(struct sdp_conn *conn, const void *from, u32 bytes,
 			 u32 mark, ktime_t stamp)
@@ -120,7 +129,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 
 	spin_lock_bh(&conn->lock);
 	heard = sdp_flow_heard(&conn->flow, msg);
-	/* The device has done it by now: this is to know of it, or to object. */
+	/* The device has invalidated the key by now: record it, or object. */
 	if (unlikely(buf->ended) && !sdp_umr_end_key(conn, buf->key))
 		heard = -EPROTO;
 	if (!heard && unlikely(sdp_ring_promised(&conn->ring)))
@@ -128,7 +137,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	if (!heard)
 		heard = sdp_mode_heard(&conn->mode, msg);
 	if (heard > 0) {
-		/* Whoever posts next knows of it, before it is in the queue. */
+		/* sdp_conn_unread() must know before the bytes are queued. */
 		if (heard & SDP_HEARD_DELIVER)
 			WRITE_ONCE(conn->rx.coming, sdp_wire_payload(msg) != 0);
 		if (unlikely(heard & SDP_HEARD_ADVERT))
@@ -170,10 +179,10 @@ static void sdp_rx_urgent(struct sdp_conn *conn, bool pend, bool pres)
 }
 
 /**
- * sdp_rx_arrived() - a receive completed
+ * sdp_rx_arrived() - take a completed receive
  * @conn: the connection; rx.poll held
- * @buf: its buffer
- * @bytes: how many arrived
+ * @buf: the buffer that was used
+ * @bytes: how many bytes arrived
  * @status: 0, or what failed, for the trace
  *
  * Context: process; called by the transport's poll_recv().
@@ -237,7 +246,7 @@ void sdp_rx_arrived(struct sdp_conn *conn, struct sdp_buf *buf, u32 bytes,
 		conn->found.reset = true;
 }
 
-/* Tell what the batch brought; rx.poll held. */
+/* Act on what a batch brought, and tell those that wait; rx.poll held. */
 static void sdp_rx_settle(struct sdp_conn *conn)
 {
 	bool data = conn->found.data;
@@ -246,10 +255,10 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	WRITE_ONCE(conn->rx.heard, jiffies);
 	if (unlikely(sdp_ring_asks(&conn->ring)))
 		sdp_refill_resize(conn);
-	/* What was posted before there was an owner. */
+	/* Charge the owner for data that arrived before accept(). */
 	if (unlikely(sdp_ring_owes(&conn->ring)) && READ_ONCE(conn->owned))
 		sdp_refill_charge(conn);
-	/* Nothing arrives any more, and what is posted comes back at once. */
+	/* The queue pair is in error: what is posted comes back at once. */
 	if (unlikely(conn->found.lost))
 		;
 	else if (!list_empty(&conn->rx.idle) || sdp_ring_is_low(&conn->ring) ||
@@ -259,13 +268,13 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 	data |= sdp_refill_turned_full(conn);
 	if (conn->found.fin && !test_and_set_bit(SDP_CONN_EOF, &conn->flags)) {
 		sdp_conn_event(conn, SDP_EV_FIN_HEARD);
-		data = false;	/* told by the end of stream, once */
+		data = false;	/* the end of stream wakes the reader once */
 	}
 	if (data)
 		sdp_conn_data_ready(conn);
 	if (unlikely(conn->found.advert)) {
 		conn->found.advert = false;
-		/* A reader may take it: whoever polled, he is to know. */
+		/* A sleeping reader may read it in place, whoever polled. */
 		if (wq_has_sleeper(&conn->wq))
 			wake_up(&conn->wq);
 	}
@@ -273,7 +282,7 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 		conn->found.urgent = false;
 		sdp_conn_urgent(conn);
 	}
-	/* Whatever comes behind it: the end is told once, and counted once. */
+	/* The end is told once and counted once, whatever comes behind it. */
 	if (conn->found.told)
 		return;
 	conn->found.told = conn->found.reset || conn->found.fail || conn->found.lost;
@@ -284,13 +293,13 @@ static void sdp_rx_settle(struct sdp_conn *conn)
 			sdp_count(conn->sn, SDP_CNT_PROTO_ERRORS, 1);
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "received");
 	} else if (conn->found.lost) {
-		/* A send has failed before, maybe: it knows the reason. */
+		/* A send may have failed first: its status tells the reason. */
 		sdp_tx_reap(conn);
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_LOST, "receive");
 	}
 }
 
-/* Somebody may wait for more than there is by now: it comes, or cannot. */
+/* Grow the ring; if it cannot, tell a reader that waits for more. */
 static void sdp_rx_grow(struct sdp_conn *conn)
 {
 	bool asks = sdp_ring_asks(&conn->ring);
@@ -303,7 +312,7 @@ static void sdp_rx_grow(struct sdp_conn *conn)
 		sdp_conn_data_ready(conn);
 }
 
-/* Poll to the end and arm; false if the budget ran out. */
+/* Poll until the queue is empty and arm it; false if the budget ran out. */
 static bool sdp_rx_drain(struct sdp_conn *conn)
 {
 	int budget = SDP_RX_BUDGET;
@@ -330,14 +339,14 @@ static bool sdp_rx_drain(struct sdp_conn *conn)
 	} while (1);
 }
 
-/* Where the transport's worker has asked for it, it is the next. */
+/* Try to take rx.poll, unless the transport's worker has asked for it. */
 static bool sdp_rx_try(struct sdp_conn *conn)
 {
 	return likely(!test_bit(SDP_CONN_WANTED, &conn->flags)) &&
 	       mutex_trylock(&conn->rx.poll);
 }
 
-/* For a caller, who may wait for another caller. */
+/* Take rx.poll for a system call, which may wait for the holder. */
 static void sdp_rx_lock(struct sdp_conn *conn)
 {
 	wait_on_bit(&conn->flags, SDP_CONN_WANTED, TASK_UNINTERRUPTIBLE);
@@ -347,7 +356,7 @@ static void sdp_rx_lock(struct sdp_conn *conn)
 static void sdp_rx_unlock(struct sdp_conn *conn)
 {
 	mutex_unlock(&conn->rx.poll);
-	smp_mb();	/* with the marks of who failed to get it */
+	smp_mb();	/* pairs with the barrier after a mark is set */
 	if (unlikely(test_bit(SDP_CONN_WANTED, &conn->flags)))
 		conn->xp->poll_free(conn);
 }
@@ -356,12 +365,12 @@ static void sdp_rx_unlock(struct sdp_conn *conn)
  * sdp_rx_claim() - take rx.poll, for the transport's worker
  * @conn: the connection
  *
- * Workers are shared by all, and who has it may be long: so this does not wait.
- * When he goes the transport's poll_free() is called, and meanwhile nobody else
- * takes it.
+ * This does not wait: workers are shared by all users, and the holder may keep
+ * rx.poll for long.  When the holder leaves, the transport's poll_free() is
+ * called.  Until the worker has had rx.poll nobody else takes it.
  *
  * Context: process, no spinlock held.
- * Return: true if it is the caller's now, until sdp_rx_unclaim().
+ * Return: true if the caller has it now, until sdp_rx_unclaim().
  */
 bool sdp_rx_claim(struct sdp_conn *conn)
 {
@@ -377,14 +386,14 @@ bool sdp_rx_claim(struct sdp_conn *conn)
  * sdp_rx_unclaim() - give rx.poll back
  * @conn: the connection
  *
- * Polls for who came meanwhile.
+ * Then polls for those that wanted to poll meanwhile.
  *
  * Context: process, no spinlock held.
  */
 void sdp_rx_unclaim(struct sdp_conn *conn)
 {
 	sdp_rx_unlock(conn);
-	/* For who came meanwhile and left it to us. */
+	/* For those that left SDP_CONN_AGAIN. */
 	sdp_rx_poll(conn);
 }
 
@@ -392,14 +401,14 @@ void sdp_rx_unclaim(struct sdp_conn *conn)
  * sdp_rx_poll() - take what has arrived, and ask for the next event
  * @conn: the connection
  *
- * Only one at a time polls; who comes second leaves that to the first and
- * returns.  Bounded: a peer that never stops sending is left to the worker.
+ * If another context is polling this leaves the work to it and returns.  The
+ * work is bounded: a peer that never stops sending is left to the worker.
  *
  * Context: process, no spinlock held.
  */
 void sdp_rx_poll(struct sdp_conn *conn)
 {
-	/* An event of sends wakes the callers too, and then no worker. */
+	/* A send event that woke a caller did not queue the worker. */
 	if (test_bit(SDP_CONN_FIRED_SEND, &conn->flags))
 		sdp_tx_run(conn);
 	do {
@@ -410,7 +419,7 @@ void sdp_rx_poll(struct sdp_conn *conn)
 		if (!sdp_rx_try(conn))
 			return;		/* its holder will see the mark */
 		clear_bit(SDP_CONN_AGAIN, &conn->flags);
-		smp_mb__after_atomic();	/* what a mark from here on is for */
+		smp_mb__after_atomic();	/* a mark from here on is a new one */
 		if (test_bit(SDP_CONN_OPEN, &conn->flags))
 			more = !sdp_rx_drain(conn);
 		sdp_rx_unlock(conn);
@@ -427,11 +436,11 @@ void sdp_rx_poll(struct sdp_conn *conn)
  * sdp_rx_look() - take what has arrived, if anything
  * @conn: the connection
  *
- * For who looks again and again: the queue stays armed, or not, as it was,
- * unless something had come.
+ * For callers that look again and again: unless something had come, the queue
+ * stays armed, or not armed, as it was.
  *
  * Context: process, no spinlock held.
- * Return: true if something had.
+ * Return: true if something had come.
  */
 bool sdp_rx_look(struct sdp_conn *conn)
 {
@@ -446,17 +455,18 @@ bool sdp_rx_look(struct sdp_conn *conn)
 		sdp_tx_run(conn);
 	}
 	sdp_rx_unlock(conn);
-	/* What has come has used the event up: the next one is armed here. */
+	/* What has come has used up the event: arm the next one. */
 	if (n || test_bit(SDP_CONN_AGAIN, &conn->flags))
 		sdp_rx_poll(conn);
 	return n;
 }
 
 /**
- * sdp_rx_hear() - what has arrived by now is heard when this returns
+ * sdp_rx_hear() - hear everything that has arrived by now
  * @conn: the connection; rx.poll held
  *
- * All that has arrived, and of what a peer that never stops sends no more.
+ * Bounded: it hears at least as many messages as the receive queue holds, and
+ * stops then, even if the peer goes on sending.
  *
  * Context: process, may sleep.
  */
@@ -470,8 +480,10 @@ void sdp_rx_hear(struct sdp_conn *conn)
 }
 
 /**
- * sdp_rx_close() - sdp_rx_end(), for who has rx.poll
+ * sdp_rx_close() - end the stream with what has arrived by now
  * @conn: the connection; rx.poll held
+ *
+ * As sdp_rx_end(), for a caller that has rx.poll.
  *
  * Context: process, may sleep.
  */
@@ -481,17 +493,17 @@ void sdp_rx_close(struct sdp_conn *conn)
 	if (conn->rx.over)
 		return;
 	sdp_rx_hear(conn);
-	/* Under both: RDMA Reads complete under the second alone. */
+	/* Under conn->lock too: RDMA Reads complete under that alone. */
 	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->rx.over, true);
 	spin_unlock_bh(&conn->lock);
 }
 
 /**
- * sdp_rx_flush() - what has arrived by now is heard when this returns
+ * sdp_rx_flush() - hear everything that has arrived by now
  * @conn: the connection
  *
- * Unlike sdp_rx_poll() it waits for who is at it.
+ * Unlike sdp_rx_poll() it waits for the context that polls.
  *
  * Context: process, in the user's call; may sleep; also under the socket lock.
  */
@@ -503,13 +515,13 @@ void sdp_rx_flush(struct sdp_conn *conn)
 }
 
 /**
- * sdp_rx_end() - the stream ends with what has arrived by now
+ * sdp_rx_end() - end the stream with what has arrived by now
  * @conn: the connection, which failed
  *
- * For who is about to tell its error: what has come by then is readable when this
- * returns, and what comes later is not heard.  A DREQ may overtake data on its way
- * (the one goes by the CM, and repeated data comes late), so a connection can end
- * here before all has come that the peer had sent.
+ * Called before the error is reported.  What has arrived by then is readable
+ * when this returns, and what arrives later is not heard.  A DREQ goes by the
+ * CM, and can overtake data that the device has to repeat.  So a connection can
+ * end here before everything that the peer has sent has arrived.
  *
  * Context: process, in the user's call; may sleep; also under the socket lock.
  */

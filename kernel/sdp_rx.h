@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The receive side: completions -> decode -> account -> dispatch; the ring.
+ * The receive side of a connection: completions are decoded, accounted and
+ * dispatched; see sdp_rx.c.
  */
 #ifndef _SDP_RX_H
 #define _SDP_RX_H

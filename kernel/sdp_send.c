@@ -2,11 +2,12 @@
 /*
  * Sending on a connected socket.
  *
- * A call copies what it is given into messages (sdp_bcopy.c); or, when it is long
- * and may wait, lends its memory to the peer and returns when it is its own again
- * (sdp_zsrc.c); or, when its caller has said that the memory may be read after the
- * call, leaves it advertised (sdp_zsrc_async.c).  What one way cannot do the next does, from
- * the byte on where it stopped: copying can always be done.
+ * A call copies its bytes into messages (sdp_bcopy.c).  A long call that may
+ * wait advertises its memory to the peer instead, and returns when the memory
+ * is the caller's again (sdp_zsrc.c).  A call whose memory may be read after it
+ * returns leaves the memory advertised (sdp_zsrc_async.c).  What one way cannot
+ * do the next does, from the byte on where it stopped; copying can always be
+ * done.
  */
 #include "sdp_bcopy.h"
 #include "sdp_check.h"
@@ -21,15 +22,14 @@
 
 /* One send() under way. */
 struct sdp_send_call {
-	/* Of memory that may be read when the call has returned: */
-	struct ubuf_info *uarg;		/* to be told when it is free; or NULL */
-	bool async;			/* it stays advertised, and is long enough */
-	bool copied;			/* some of it was */
-	/* Of what may not: the counter of why it is copied after all; or 0. */
+	struct ubuf_info *uarg;		/* told when the memory is free; or NULL */
+	bool async;			/* long pieces stay advertised after the call */
+	bool copied;			/* some bytes were copied */
+	/* Counter of why bytes are copied after all; 0: none. */
 	enum sdp_counter why;
-	/* What it costs, without sleep: */
+	/* Whether the cost of the call, without sleep, is measured. */
 	bool metered;
-	u64 began, slept;		/* ns */
+	u64 began, slept;		/* ns: when the call began, and its time asleep */
 };
 
 static void sdp_send_sleeps(struct sdp_send_call *call)
@@ -50,7 +50,9 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
 
-	/* For who polls after EAGAIN; before we look, or it is missed. */
+	/* For a poller after EAGAIN.  Set before the look, or a wake-up is
+	 * missed.
+	 */
 	if (!*timeo) {
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
@@ -72,8 +74,9 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * Wait until nothing is advertised any more: memory that a device may touch is not the
- * caller's, whatever he has heard or would like to do.  Bytes that the peer has.
+ * Cancel the adverts, and wait until there are none.  Memory that a device may
+ * access is not the caller's, even after a signal, a time-out or an error.
+ * Returns the bytes that the peer has.
  */
 static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 				 struct sdp_send_call *call,
@@ -90,15 +93,15 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 		if (!sdp_zsrc_is_out(&conn->zsrc))
 			return sent;
 		sdp_send_sleeps(call);
-		/* Not since the last byte: or a peer that tells of one after the
-		 * other had him wait for all.
+		/* Not since the last byte: a peer that reports one byte after
+		 * the other could keep the caller waiting for all of them.
 		 */
 		sdp_wait_cancelled(sk, conn, wait, since);
 		sdp_send_wakes(call);
 	}
 }
 
-/* Sleep while memory is advertised.  0: look again; or why it is to be taken back. */
+/* Sleep while memory is advertised.  0: look again; an error: why to cancel. */
 static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 			       struct sdp_send_call *call, wait_queue_entry_t *wait,
 			       long *timeo)
@@ -113,9 +116,10 @@ static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
 }
 
 /*
- * Send by advertising the memory: returns when nothing of it is any more, with
- * the bytes that the peer has.  The iterator stands behind them.  What is left is
- * for copying, unless the peer has just told where it wants it: then @again.
+ * Send by advertising the memory.  Returns the bytes that the peer has, once
+ * nothing is advertised any more, and advances the iterator by them.  The rest
+ * is to be copied, unless the peer has just advertised a buffer for it: then
+ * @again is set.
  */
 static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 			    struct sdp_send_call *call, struct iov_iter *iter,
@@ -169,10 +173,13 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 	return sent;
 }
 
-/* How often the queue is pushed while a long send is being copied. */
+/* Pieces after which the queue is pushed while a long send is being copied. */
 enum { SDP_SEND_PUSH_EVERY = 4 };
 
-/* Some of it on its way, advertised beyond the call or copied.  Bytes, or an error. */
+/*
+ * Send the next piece: advertise it beyond the call, or copy it.  Bytes, or an
+ * error.
+ */
 static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
 			     struct msghdr *msg, int flags,
 			     struct sdp_send_call *call)
@@ -184,7 +191,9 @@ static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
 					call->uarg);
 		if (n > 0 || n == -EAGAIN)
 			return n;
-		/* What cannot be advertised is copied; a short piece, alone. */
+		/* What cannot be advertised is copied; if it is too short, this
+		 * piece alone.
+		 */
 		call->async = n == -EMSGSIZE;
 		call->why = sdp_umr_why(n);
 	}
@@ -235,7 +244,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			lend = false;
 			lent += sdp_send_lend(sk, conn, call, &msg->msg_iter,
 					      &timeo, &lend);
-			done = lent;	/* nothing is copied before */
+			done = lent;	/* nothing was copied before */
 			continue;
 		}
 		n = sdp_send_some(sk, conn, msg, flags, call);
@@ -246,7 +255,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 				sdp_tx_run(conn);
 			continue;
 		}
-		/* No room: nothing comes behind what is there, so it goes. */
+		/* No room: nothing can be added to what is queued, so it goes. */
 		sdp_tx_set_delay(conn, delay | SDP_DELAY_PUSH);
 		sdp_tx_run(conn);
 		if (n == -EAGAIN)
@@ -266,9 +275,9 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	if (done)
 		return done;
 	if (err == -EPIPE)
-		sdp_sk_conn_failed(conn, ssk);	/* its error goes first */
-	/* No event tells that there is memory: who waits for one is to try again,
-	 * as with TCP.
+		sdp_sk_conn_failed(conn, ssk);	/* its error is reported first */
+	/* No event tells that there is memory: a caller that waits for an event
+	 * is to try again, as with TCP.
 	 */
 	if (unlikely(n == -ENOMEM && err == -EAGAIN)) {
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
@@ -278,16 +287,16 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 }
 
 /**
- * sdp_send() - send what a message has
- * @sk: locked; not while the caller sleeps
- * @ssk: ours
+ * sdp_send() - send the bytes of a message
+ * @sk: locked; released while the caller sleeps
+ * @ssk: its SDP state
  * @conn: its connection, entered
  * @msg: the message
  * @flags: of the call
- * @timeo: jiffies that the caller may sleep yet
+ * @timeo: jiffies that the caller may still sleep
  *
  * Context: process; sleeps.
- * Return: bytes, which are the peer's or queued; or TCP's error.
+ * Return: bytes that the peer has or that are queued; or TCP's error.
  */
 int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 	     struct msghdr *msg, int flags, long timeo)
@@ -298,19 +307,19 @@ int sdp_send(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 }
 
 /**
- * sdp_send_notified() - the same with MSG_ZEROCOPY
- * @sk: as above
- * @ssk: as above
- * @conn: as above
- * @msg: as above
- * @flags: as above
- * @timeo: as above
+ * sdp_send_notified() - sdp_send() with MSG_ZEROCOPY
+ * @sk: locked; released while the caller sleeps
+ * @ssk: its SDP state
+ * @conn: its connection, entered
+ * @msg: the message
+ * @flags: of the call
+ * @timeo: jiffies that the caller may still sleep
  *
- * The error queue tells when the memory is the caller's again, and whether it was
- * copied in the end; or io_uring does, which has its own way.
+ * The error queue tells the program when the memory is its own again, and
+ * whether it was copied in the end.  io_uring tells it in its own way.
  *
  * Context: process; sleeps.
- * Return: as above; -ENOBUFS if there is no memory to tell it with.
+ * Return: as sdp_send(); -ENOBUFS if there is no memory for the notification.
  */
 int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 		      struct sdp_conn *conn, struct msghdr *msg, int flags,
@@ -333,7 +342,7 @@ int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 			sdp_zsrc_async_tell(note, true);
 	}
 	if (sdp_msg_ubuf(msg))
-		;	/* it is its owner's, who keeps it */
+		;	/* io_uring owns it and keeps its reference */
 	else if (n > 0)
 		net_zcopy_put(call.uarg);
 	else

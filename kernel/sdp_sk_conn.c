@@ -2,10 +2,10 @@
 /*
  * Where a connection meets its socket.
  *
- * The calls up come in any order and from any context that may wake.  While a
- * connect() is open they only queue the worker that decides, under the socket
- * lock, what becomes of it; after that they wake the socket as TCP would: one
- * report each for data, room, end of stream, and error.
+ * The connection calls up in any order and from any context that may wake.
+ * While a connect() is open the calls only queue the work that decides its
+ * outcome under the socket lock.  After that they wake the socket as TCP would:
+ * one report each for data, room, end of stream, and error.
  */
 #include <net/ipv6.h>
 #include "sdp_check.h"
@@ -30,11 +30,11 @@ u32 sdp_sk_conn_readable(const struct sock *sk, struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_is_readable() - is there as much as poll() is to tell of?
+ * sdp_sk_conn_is_readable() - whether poll() is to report readable
  * @sk: its socket; SO_RCVLOWAT counts
  * @conn: the connection
  *
- * Or as much as there will be, as with TCP: the peer can send no more.
+ * As with TCP, less than SO_RCVLOWAT is enough if the peer can send no more.
  *
  * Context: process or softirq.
  * Return: true if so.
@@ -91,7 +91,7 @@ out:
 	spin_unlock_bh(&ssk->lock);
 }
 
-/* The signal at the announcement, the wake-up with the byte; both as TCP. */
+/* SIGURG at the announcement, a wake-up with the byte; both as TCP. */
 static void sdp_sk_conn_urgent(struct sdp_conn *conn, void *upper)
 {
 	struct sdp_sk *ssk = upper;
@@ -117,14 +117,14 @@ static void sdp_sk_conn_error(struct sdp_conn *conn, void *upper)
 	sk = ssk->sk;
 	if (!sk || ssk->closed)
 		goto out;
-	/* Who was in a call on another connection may be late with its end. */
+	/* A call on an earlier connection may be late to report its end. */
 	if (ssk->conn != conn)
 		goto out;
 	if (ssk->mode == SDP_SK_CONNECTING) {
 		sdp_ulp_queue_decide(ssk);
 	} else if (ssk->mode == SDP_SK_CONNECTED && !ssk->reported) {
 		WRITE_ONCE(sk->sk_err, READ_ONCE(conn->err));
-		/* Who sees the end sees its error: with sdp_sk_conn_ended(). */
+		/* Publishes sk_err, with sdp_sk_conn_ended(). */
 		smp_store_release(&ssk->reported, true);
 		sk->sk_state_change(sk);
 		sk_error_report(sk);
@@ -141,7 +141,7 @@ const struct sdp_conn_ops sdp_sk_conn_ops = {
 	.error		= sdp_sk_conn_error,
 };
 
-/* No packet of ours takes it: IP_MTU, IPV6_MTU and IPV6_PATHMTU ask for it. */
+/* For IP_MTU, IPV6_MTU and IPV6_PATHMTU: no packet of ours takes the route. */
 static void sdp_sk_conn_set_route(struct sock *sk, const struct sdp_conn *conn)
 {
 	struct sdp_addr from = conn->local;
@@ -154,7 +154,7 @@ static void sdp_sk_conn_set_route(struct sock *sk, const struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_set_names() - addresses of a connection into its sock, and its route
+ * sdp_sk_conn_set_names() - set a sock's addresses and route from its connection
  * @sk: locked
  * @conn: the connection
  *
@@ -169,9 +169,9 @@ void sdp_sk_conn_set_names(struct sock *sk, const struct sdp_conn *conn)
 		v4_local = conn->local.ip.s6_addr32[3];
 		v4_remote = conn->remote.ip.s6_addr32[3];
 	}
-	/* Not the address to receive for: a client's is set by sdp_port_take(), and
-	 * a child is filed nowhere.  getsockname() takes these where that is the
-	 * wildcard.
+	/* The receive address is not set here: a client's is set by
+	 * sdp_port_take(), and a child is hashed nowhere.  getsockname() takes
+	 * these addresses where the receive address is the wildcard.
 	 */
 	inet->inet_saddr = v4_local;
 	inet->inet_daddr = v4_remote;
@@ -185,7 +185,7 @@ void sdp_sk_conn_set_names(struct sock *sk, const struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_set_buffers() - SO_SNDBUF and SO_RCVBUF to its connection
+ * sdp_sk_conn_set_buffers() - pass SO_SNDBUF and SO_RCVBUF to the connection
  * @sk: the sock
  * @conn: its connection
  *
@@ -196,7 +196,9 @@ void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 	u32 rcv = READ_ONCE(sk->sk_rcvbuf);
 	u32 least = READ_ONCE(sk->sk_sndbuf), most = least;
 
-	/* TCP tunes what was not set by the user; so do we, by the sysctls. */
+	/* A size that the user has not set is tuned, as TCP does: the sysctls
+	 * bound it.
+	 */
 	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK))
 		rcv = INT_MAX;
 	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK)) {
@@ -210,11 +212,12 @@ void sdp_sk_conn_set_buffers(const struct sock *sk, struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_set_limits() - what is known of a socket before it has a connection
+ * sdp_sk_conn_set_limits() - pass a socket's limits to its connection
  * @sk: the sock
  * @conn: its connection
  *
- * SO_SNDBUF, SO_RCVBUF, SO_RCVLOWAT, SO_TIMESTAMP and its kin, TCP_NOTSENT_LOWAT.
+ * Options that may have been set before there was a connection: SO_SNDBUF,
+ * SO_RCVBUF, SO_RCVLOWAT, SO_TIMESTAMP and its kin, TCP_NOTSENT_LOWAT.
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
@@ -227,12 +230,11 @@ void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_sync_alive() - SO_KEEPALIVE and TCP_USER_TIMEOUT to its connection
+ * sdp_sk_conn_sync_alive() - pass SO_KEEPALIVE and TCP_USER_TIMEOUT to the connection
  * @sk: the sock
  * @conn: its connection, which carries the stream
  *
- * Nothing of ours is called when SO_KEEPALIVE is set: each call that comes
- * after it looks.
+ * Nothing of ours is called when SO_KEEPALIVE is set, so each later call looks.
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
@@ -248,9 +250,9 @@ void sdp_sk_conn_sync_alive(const struct sock *sk, struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_set_conn() - the socket gets or loses its connection
- * @ssk: ours, its socket locked
- * @conn: whose reference goes over to @ssk; NULL: the caller has it now
+ * sdp_sk_conn_set_conn() - set or clear the connection of a socket
+ * @ssk: the socket's SDP state; the socket is locked
+ * @conn: its reference passes to @ssk; NULL: the old one's to the caller
  *
  * Context: process.
  */
@@ -262,21 +264,21 @@ void sdp_sk_conn_set_conn(struct sdp_sk *ssk, struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_conn_get() - the connection that carries the stream
- * @ssk: ours
+ * sdp_sk_conn_conn_get() - get the connection that carries the stream
+ * @ssk: the socket's SDP state
  *
- * For who has not the socket lock: it may be dissolved, and another be on its
- * way, since he looked at the mode.
+ * For callers without the socket lock.  Since they looked at the mode the
+ * connection may have been dissolved and another one begun.
  *
  * Context: process or softirq.
- * Return: a reference; NULL if there is none, or its outcome is open.
+ * Return: a reference; NULL if there is no connection, or its outcome is open.
  */
 struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn = NULL;
 
 	spin_lock_bh(&ssk->lock);
-	/* The mode is SDP_SK_CONNECTING before another is here. */
+	/* The mode is SDP_SK_CONNECTING before another connection is set. */
 	if (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED)
 		conn = ssk->conn;
 	if (conn)
@@ -286,9 +288,9 @@ struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk)
 }
 
 /**
- * sdp_sk_conn_failed() - has the connection ended with an error?
+ * sdp_sk_conn_failed() - whether the connection has ended with an error
  * @conn: the connection
- * @ssk: ours, its socket locked
+ * @ssk: the socket's SDP state; the socket is locked
  *
  * Context: process.
  * Return: true if so; the error has been put into sk_err then, or taken from
@@ -298,16 +300,16 @@ bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
 	if (!READ_ONCE(conn->err))
 		return false;
-	/* Whoever set it may not have come so far as to tell. */
+	/* The context that set conn->err may not have called up yet. */
 	sdp_sk_conn_error(conn, ssk);
 	return true;
 }
 
 /**
- * sdp_sk_conn_graft() - a connection gets its socket
+ * sdp_sk_conn_graft() - give an accepted connection its socket
  * @sk: locked
- * @ssk: ours of it
- * @conn: whose reference goes over to @ssk
+ * @ssk: its SDP state
+ * @conn: the connection; the caller's reference passes to @ssk
  *
  * Context: process.
  */
@@ -322,7 +324,7 @@ void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *con
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 	sdp_refill_owned(conn);
 	sdp_conn_attach(conn, &sdp_sk_conn_ops, ssk);
-	/* What was told before we listened. */
+	/* It may have failed before its calls up came here. */
 	sdp_sk_conn_failed(conn, ssk);
 }
 
@@ -347,9 +349,9 @@ u8 sdp_sk_conn_delay(const struct sock *sk, int flags)
 }
 
 /**
- * sdp_sk_conn_cut() - the socket lets go of its connection
- * @ssk: ours, its socket locked; has a connection
- * @orderly: true: what was sent is delivered, then DisConn; false: abort
+ * sdp_sk_conn_cut() - close the connection of a socket and detach it
+ * @ssk: the socket's SDP state, with a connection; the socket is locked
+ * @orderly: true: deliver what was sent, then DisConn; false: abort
  *
  * Context: process.
  */
@@ -365,14 +367,14 @@ void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly)
 		conn->mode.shut_rd = true;
 		spin_unlock_bh(&conn->lock);
 		sdp_conn_event(conn, SDP_EV_SHUTDOWN);
-		/* A peer that never closes must not keep it for ever; what ends
-		 * already has a shorter time.
+		/* A peer that never closes must not keep the connection for
+		 * ever.  A connection in TIME_WAIT ends sooner anyway.
 		 */
 		if (sdp_conn_state(conn) != SDP_CLOSED &&
 		    sdp_conn_state(conn) < SDP_TIME_WAIT_1)
 			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
 		sdp_tx_run(conn);
-		/* What arrived, or now arrives, has no reader. */
+		/* Data that has arrived, or is advertised, has no reader. */
 		if (READ_ONCE(conn->rx.inq) || sdp_zsink_bounce_is_behind(conn))
 			orderly = false;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A socket and its connection: who is told what, names, limits.
+ * A socket and its connection: calls up, addresses, limits; see sdp_sk_conn.c.
  */
 #ifndef _SDP_SK_CONN_H
 #define _SDP_SK_CONN_H
@@ -9,16 +9,18 @@
 
 void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn);
 
-/* Told by a connection with a socket; @upper is its struct sdp_sk. */
+/* For a connection that has a socket; @upper is its struct sdp_sk. */
 extern const struct sdp_conn_ops sdp_sk_conn_ops;
 bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk);
 
 /**
- * sdp_sk_conn_ended() - the same, for who has not the socket lock
- * @ssk: ours
+ * sdp_sk_conn_ended() - whether the connection's error is in sk_err
+ * @ssk: the socket's SDP state
+ *
+ * For callers without the socket lock; see sdp_sk_conn_failed().
  *
  * Context: any.
- * Return: true if the error has been put into sk_err.  Who finds it false is
+ * Return: true if the error has been put into sk_err.  If false, the socket is
  * woken when it changes.
  */
 static inline bool sdp_sk_conn_ended(const struct sdp_sk *ssk)
@@ -38,7 +40,7 @@ u8 sdp_sk_conn_delay(const struct sock *sk, int flags);
 void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly);
 
 /**
- * sdp_sk_conn_is_eof() - will nothing more be received?
+ * sdp_sk_conn_is_eof() - whether nothing more will be received
  * @sk: its socket
  * @conn: the connection
  *
@@ -54,7 +56,7 @@ static inline bool sdp_sk_conn_is_eof(const struct sock *sk,
 }
 
 /**
- * sdp_sk_conn_is_over() - is it at its end, where a TCP would be in CLOSE?
+ * sdp_sk_conn_is_over() - whether it is over, where TCP would be in state CLOSE
  * @conn: the connection of a socket
  *
  * Context: any.
@@ -69,7 +71,7 @@ static inline bool sdp_sk_conn_is_over(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_sk_conn_cannot_send() - is sending an error?
+ * sdp_sk_conn_cannot_send() - whether sending is an error
  * @sk: its socket
  * @conn: the connection
  *
@@ -84,7 +86,7 @@ static inline bool sdp_sk_conn_cannot_send(const struct sock *sk,
 }
 
 /**
- * sdp_sk_conn_sync_buffers() - what the user has set by SO_SNDBUF and SO_RCVBUF
+ * sdp_sk_conn_sync_buffers() - pass on SO_SNDBUF and SO_RCVBUF that the user has set
  * @sk: locked
  * @conn: the connection
  *
@@ -98,11 +100,12 @@ static inline void sdp_sk_conn_sync_buffers(const struct sock *sk,
 }
 
 /**
- * sdp_sk_conn_sync_stamps() - what the user has set by SO_TIMESTAMP and its kin
+ * sdp_sk_conn_sync_stamps() - pass on SO_TIMESTAMP and its kin
  * @sk: the sock
  * @conn: the connection
  *
- * Nothing of ours is called when these are set: each call that comes after it looks.
+ * Nothing of ours is called when these options are set, so each later call
+ * looks.
  *
  * Context: any.
  */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a sender may have outstanding: messages that are queued or under way, and
- * memory of its own that is.
+ * The limit of bytes that a sender may have outstanding: messages that are
+ * queued or in flight, and user memory that is advertised.
  *
- * To a peer that reads it is SO_SNDBUF, or net.sdp.sndbuf_bytes; to one that does not
- * it may be as much as TCP takes then.  Above net.sdp.mem_max it is one message.
+ * While the peer reads, the limit is SO_SNDBUF, or net.sdp.sndbuf_bytes if that
+ * was not set.  If the peer does not read, it may grow to as much as TCP would
+ * take.  Above net.sdp.mem_max it is one message.
  */
 #include "sdp_check.h"
 #include "sdp_sndbuf.h"
@@ -12,10 +13,10 @@
 /**
  * sdp_sndbuf_charge() - count a message as outstanding
  * @conn: the connection, conn->lock held
- * @msg: the message, on no list
+ * @msg: the message, on no list; only bytes not charged yet are counted
  *
  * Context: process or softirq.
- * Return: false if the connection is gone, and so is the message.
+ * Return: false if the connection is dead: the message was freed.
  */
 bool sdp_sndbuf_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 {
@@ -38,11 +39,13 @@ bool sdp_sndbuf_charge(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_sndbuf_set_limit() - how many bytes may be outstanding
+ * sdp_sndbuf_set_limit() - set how many bytes may be outstanding
  * @conn: the connection
- * @least: bytes, to a peer that reads
- * @most: bytes, to one that does not: so much TCP takes before somebody has to
- *	read, and programs rely on it that write much before they read
+ * @least: bytes if the peer reads
+ * @most: bytes if the peer does not read
+ *
+ * @most is what TCP takes before the peer has to read.  Programs that write
+ * much before they read rely on it.
  *
  * Context: process or softirq, no spinlock of the connection held.
  */
@@ -59,13 +62,14 @@ void sdp_sndbuf_set_limit(struct sdp_conn *conn, u32 least, u32 most)
 }
 
 /**
- * sdp_sndbuf_grow() - a writer waits for room: let it have more if nobody reads
- * @conn: the connection, conn->lock held
+ * sdp_sndbuf_grow() - double the limit if the peer does not read
+ * @conn: the connection, conn->lock held; a writer waits for room
  *
- * A writer waits, and the peer has all that it has buffers for and gives none back:
- * nobody reads there.  Two programs that write to each other before they read would
- * wait for ever, where TCP takes what its larger buffers hold.  It is no more than
- * memory until the peer reads: sdp_tx_wc() takes it back with the last byte.
+ * The peer does not read if a message waits for a credit and nothing is in
+ * flight: the peer's buffers are all full, and it gives none back.  Two
+ * programs that write to each other before they read would wait for ever, where
+ * TCP takes what its larger buffers hold.  This only costs memory until the
+ * peer reads: sdp_tx_wc() resets the limit when nothing is outstanding.
  *
  * Context: process or softirq.
  */

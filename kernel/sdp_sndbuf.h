@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a sender may have outstanding; see sdp_sndbuf.c. */
+/* The limit of bytes that a sender may have outstanding; see sdp_sndbuf.c. */
 #ifndef _SDP_SNDBUF_H
 #define _SDP_SNDBUF_H
 
@@ -8,7 +8,7 @@
 
 bool sdp_sndbuf_charge(struct sdp_conn *conn, struct sdp_msg *msg);
 
-/* Bytes that may be outstanding when memory is short for all: a message. */
+/* Bytes that may be outstanding above net.sdp.mem_max: one message. */
 enum { SDP_SNDBUF_LEAST = 4096 };
 
 /**
@@ -16,7 +16,7 @@ enum { SDP_SNDBUF_LEAST = 4096 };
  * @conn: the connection
  *
  * Context: any.
- * Return: bytes; less than was asked for when memory is short.
+ * Return: bytes; at most SDP_SNDBUF_LEAST above net.sdp.mem_max.
  */
 static inline u32 sdp_sndbuf_limit(const struct sdp_conn *conn)
 {
@@ -27,19 +27,20 @@ static inline u32 sdp_sndbuf_limit(const struct sdp_conn *conn)
 
 void sdp_sndbuf_set_limit(struct sdp_conn *conn, u32 least, u32 most);
 
-/* Of what counts as outstanding to a peer that reads, so much may be advertised beyond
- * calls: it is not our memory, and one piece may be as long as all that is.
+/* Memory that stays advertised after its call may be this many times
+ * tx.limit_least.  It is the user's memory, not ours, and one piece may be as
+ * long as the whole limit.
  */
 enum { SDP_SNDBUF_ASYNC = 4 };
 
 /**
- * sdp_sndbuf_is_enough() - is there as much not sent as the user wants there to be?
+ * sdp_sndbuf_is_enough() - whether unsent bytes have reached TCP_NOTSENT_LOWAT
  * @conn: the connection
- * @share: 1: so that no more is taken; 2: so that nobody is told of room, which
- *	TCP_NOTSENT_LOWAT has at half of it
+ * @share: 1: whether no more may be queued; 2: whether no writer is woken,
+ *	which is so from half of TCP_NOTSENT_LOWAT on
  *
- * Context: any; a hint, of who has not conn->lock.
- * Return: true if so; never without TCP_NOTSENT_LOWAT.
+ * Context: any; a hint without conn->lock.
+ * Return: true if so; always false without TCP_NOTSENT_LOWAT.
  */
 static inline bool sdp_sndbuf_is_enough(const struct sdp_conn *conn, u32 share)
 {
@@ -67,7 +68,7 @@ static inline u32 sdp_sndbuf_space(const struct sdp_conn *conn)
 
 	if (sdp_sndbuf_is_enough(conn, 1))
 		return 0;
-	/* What somebody sends without copying is on its way before. */
+	/* What another call sends by zero copy comes first in the stream. */
 	if (unlikely(sdp_zsrc_is_busy(&conn->zsrc) ||
 		     sdp_zsrc_async_bytes(&conn->zsrc_async) / SDP_SNDBUF_ASYNC >=
 		     min(limit, READ_ONCE(conn->tx.limit_least))))
@@ -76,12 +77,12 @@ static inline u32 sdp_sndbuf_space(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_sndbuf_writable() - is there room worth waking a writer for?
+ * sdp_sndbuf_writable() - whether there is room worth waking a writer for
  * @conn: the connection
  *
  * Context: any.
- * Return: true if a third of the limit is free, as TCP has it, and less than half of
- * TCP_NOTSENT_LOWAT waits to be sent.
+ * Return: true if a third of the limit is free, as with TCP, and less than half
+ * of TCP_NOTSENT_LOWAT waits to be sent.
  */
 static inline bool sdp_sndbuf_writable(const struct sdp_conn *conn)
 {

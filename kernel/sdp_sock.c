@@ -2,13 +2,14 @@
 /*
  * The operations of a socket that carries SDP.
  *
- * Each looks the slot up first.  No slot, or a socket that is neither
- * connecting nor connected by SDP: TCP's own operation answers, with TCP's own
- * errors.  While the outcome of connect() is open, send and recv wait for it.
+ * Each operation looks up the slot first.  If the slot is not ours, or the
+ * socket is neither connecting nor connected by SDP, TCP's own operation
+ * answers, with TCP's own errors.  While the outcome of connect() is open, send
+ * and recv wait for it.
  *
- * Who sleeps in send or recv sleeps on conn->wq (sdp_wait.c).  poll() and epoll
- * sleep on the socket's own wait queue and are woken by whoever polled, mostly
- * the worker.
+ * A caller in send or recv sleeps on conn->wq (sdp_wait.c).  poll() and epoll
+ * sleep on the socket's own wait queue and are woken by the poller of the
+ * connection, mostly the worker.
  */
 #include <linux/sched/signal.h>
 #include <linux/sockios.h>
@@ -28,8 +29,10 @@
 #include "sdp_urg.h"
 #include "sdp_zsink_bounce.h"
 
-/* A reference to the connection if SDP carries the stream.  Locked on return
- * in any case; *@err is -ENOIOCTLCMD if TCP should answer.
+/*
+ * Begin a call: lock the socket, and get a reference to the connection if SDP
+ * carries the stream.  The socket is locked on return in any case.  NULL: the
+ * error is in @err, -ENOIOCTLCMD if TCP should answer.
  */
 static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 				       long *timeo, int *err)
@@ -52,7 +55,7 @@ static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
 
 static void sdp_sock_end(struct sdp_conn *conn)
 {
-	/* What came meanwhile is ours to look at: a worker costs a switch. */
+	/* Take what came meanwhile here: the worker would cost a context switch. */
 	if (READ_ONCE(conn->flags) & (BIT(SDP_CONN_FIRED_RECV) |
 				      BIT(SDP_CONN_FIRED_SEND)))
 		sdp_rx_poll(conn);
@@ -62,7 +65,7 @@ static void sdp_sock_end(struct sdp_conn *conn)
 	sdp_conn_put(conn);
 }
 
-/* TCP's sendmsg(), of a call that has used a part of its time already. */
+/* TCP's sendmsg(), for a call that has used a part of its time already. */
 static int sdp_sock_tcp_send(struct socket *sock, struct msghdr *msg, long timeo)
 {
 	struct sock *sk = sock->sk;
@@ -72,7 +75,9 @@ static int sdp_sock_tcp_send(struct socket *sock, struct msghdr *msg, long timeo
 
 	do {
 		waited = sdp_connect_wait_tcp(sk, EPOLLOUT, &timeo);
-		/* An error is the next call's, if there is something to tell. */
+		/* The next call reports the error, if this one has sent
+		 * something.
+		 */
 		if (done && (waited || READ_ONCE(sk->sk_err) ||
 			     READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN))
 			break;
@@ -88,15 +93,16 @@ static int sdp_sock_tcp_send(struct socket *sock, struct msghdr *msg, long timeo
 	return done ?: n;
 }
 
-/* What they ask for is the packets', if anything; what is none of them is an error, as
- * TCP says.
+/*
+ * Check control messages.  Valid ones concern packets, if anything, and are
+ * ignored.  Any other is an error, as with TCP.
  */
 static int sdp_sock_check_control(struct sock *sk, struct sdp_conn *conn,
 				  struct msghdr *msg)
 {
 	struct sockcm_cookie cookie;
 
-	/* That nothing can be sent any more goes before it. */
+	/* The error that nothing can be sent any more goes first. */
 	if (likely(!msg->msg_controllen) || sdp_sk_conn_cannot_send(sk, conn))
 		return 0;
 	sockcm_init(&cookie, sk);
@@ -120,7 +126,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 			err = flags & MSG_FASTOPEN ? -EOPNOTSUPP :
 			      sdp_sock_check_control(sk, conn, msg);
 		if (!conn || err)
-			;	/* not this one's, or it is wrong */
+			;	/* TCP answers, or it is an error */
 		else if (flags & MSG_ZEROCOPY && len &&
 			 (sdp_msg_ubuf(msg) || sock_flag(sk, SOCK_ZEROCOPY)))
 			err = sdp_send_notified(sk, ssk, conn, msg, flags,
@@ -134,7 +140,9 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		err = sdp_connect_by_send(sock, ssk, msg, len);
 	}
 	sdp_ulp_put(ssk);
-	/* Memory that stays advertised is told of once for each call of TCP's. */
+	/* With MSG_ZEROCOPY each call of TCP makes one notification: so there
+	 * may be only one.
+	 */
 	if (err == -ENOIOCTLCMD && timeo < whole && !(flags & MSG_ZEROCOPY))
 		err = sdp_sock_tcp_send(sock, msg, timeo);
 	else if (err == -ENOIOCTLCMD)
@@ -143,7 +151,7 @@ static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	return err;
 }
 
-/* TCP's recvmsg(), of a call that has used a part of its time already. */
+/* TCP's recvmsg(), for a call that has used a part of its time already. */
 static int sdp_sock_tcp_recv(struct socket *sock, struct msghdr *msg, size_t len,
 			     int flags, long timeo)
 {
@@ -154,7 +162,9 @@ static int sdp_sock_tcp_recv(struct socket *sock, struct msghdr *msg, size_t len
 
 	do {
 		waited = sdp_connect_wait_tcp(sk, EPOLLIN | EPOLLRDHUP, &timeo);
-		/* An error is the next call's, if there is something to tell. */
+		/* The next call reports the error, if this one has received
+		 * something.
+		 */
 		if (done && READ_ONCE(sk->sk_err) && !tcp_inq(sk))
 			break;
 		n = sdp_ulp_tcp(sk)->recvmsg(sock, msg, len - done,
@@ -184,7 +194,9 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE &&
 	    !(flags & MSG_ERRQUEUE)) {
 		conn = sdp_sock_begin(sk, ssk, &timeo, &err);
-		/* An urgent byte is not waited for, nor is the connection. */
+		/* MSG_OOB waits neither for the urgent byte nor for the
+		 * connection.
+		 */
 		if (err == -EAGAIN && flags & MSG_OOB)
 			err = -EINVAL;
 		if (conn && flags & MSG_OOB)
@@ -198,7 +210,9 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		}
 	}
 	sdp_ulp_put(ssk);
-	/* Who peeks at much can only begin anew. */
+	/* MSG_PEEK with MSG_WAITALL cannot go on where it was: TCP begins
+	 * again, with the whole time-out.
+	 */
 	if (err == -ENOIOCTLCMD && timeo < whole &&
 	    !(flags & MSG_PEEK && flags & MSG_WAITALL))
 		err = sdp_sock_tcp_recv(sock, msg, len, flags, timeo);
@@ -218,8 +232,8 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
-	/* As with TCP, SPLICE_F_NONBLOCK is about the pipe alone; and what is
-	 * asked while connecting waits, as sdp_recvmsg() does.
+	/* As with TCP, SPLICE_F_NONBLOCK concerns the pipe alone.  While
+	 * connecting the call waits, as sdp_recvmsg() does.
 	 */
 	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
 		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))
@@ -232,7 +246,7 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 	return ret;
 }
 
-/* sendfile() or splice() is at its end: more does not come. */
+/* The end of a sendfile() or splice(): no more comes, so nothing is held back. */
 static void __maybe_unused sdp_splice_eof(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
@@ -289,11 +303,13 @@ static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
 	__poll_t mask;
 
 	conn = sdp_sk_conn_conn_get(ssk);
-	if (!conn)	/* dissolved since, and as TCP's then */
+	if (!conn)	/* dissolved since: TCP answers */
 		return tcp_poll(file, sock, NULL);
 	sdp_sk_conn_sync_alive(sk, conn);
 	sdp_sk_conn_sync_stamps(sk, conn);
-	/* Readable is what a read would have, so it must not wait for one. */
+	/* poll() reports what a read would return.  So what is advertised must
+	 * not wait for a reader.
+	 */
 	sdp_zsink_set_direct(&conn->zsink, false);
 	mask = sdp_sock_ready(sk, ssk, conn);
 	if (!(mask & wanted & (EPOLLIN | EPOLLRDNORM))) {
@@ -312,8 +328,9 @@ static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
 }
 
 /*
- * Whoever sleeps in poll() meanwhile is told, as by TCP, if that is enough now.  What is
- * set while the outcome of connect() is open the connection gets with the outcome.
+ * A caller that sleeps in poll() is woken, as by TCP, if what is unread is
+ * enough now.  A value that is set while the outcome of connect() is open
+ * reaches the connection with the outcome.
  */
 static int sdp_set_rcvlowat(struct sock *sk, int val)
 {
@@ -330,7 +347,7 @@ static int sdp_set_rcvlowat(struct sock *sk, int val)
 		if (sdp_sk_conn_is_readable(sk, conn))
 			sk->sk_data_ready(sk);
 		else if (sdp_ring_is_low(&conn->ring))
-			sdp_conn_queue_work(conn);	/* this may not sleep */
+			sdp_conn_queue_work(conn);	/* this function may not sleep */
 		sdp_conn_put(conn);
 	}
 	sdp_ulp_put(ssk);
@@ -351,11 +368,12 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 	sock_poll_wait(file, sock, wait);
 	ssk = sdp_ulp_get(sk);
 	mode = ssk ? READ_ONCE(ssk->mode) : SDP_SK_DETACHED;
-	smp_rmb();	/* the mode before what shows in it: sdp_connect.c */
+	smp_rmb();	/* mode before state; see sdp_connect_set_failed() */
 	switch (mode) {
 	case SDP_SK_CONNECTING:
-		/* Nothing.  sk_err, if it is set by now, is from after a fall
-		 * back: who set it wakes us, and tcp_poll() tells it whole.
+		/* Report nothing.  If sk_err is set by now, it was set after a
+		 * fallback.  Pollers are woken for that, and tcp_poll() reports
+		 * it completely.
 		 */
 		break;
 	case SDP_SK_CONNECTED:
@@ -395,7 +413,7 @@ static int sdp_shutdown(struct socket *sock, int how)
 			wake_up(&conn->wq);
 			sk->sk_state_change(sk);
 		} else if (ssk->mode == SDP_SK_CONNECTING) {
-			/* In SYN_SENT TCP disconnects. */
+			/* As TCP in SYN_SENT: disconnect. */
 			WRITE_ONCE(sk->sk_err, ECONNRESET);
 			sdp_connect_abort(sk, ssk, false);
 			err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
@@ -413,8 +431,9 @@ static int sdp_shutdown(struct socket *sock, int how)
 	return err;
 }
 
-/* Bound to ::ffff:0.0.0.0 it stays filed under that, see sdp_sk_conn_set_names(); TCP
- * takes only :: for no address.
+/*
+ * A socket that was bound to ::ffff:0.0.0.0 stays hashed by that address, see
+ * sdp_sk_conn_set_names(), and TCP takes only :: for no address.
  */
 static void sdp_sock_real_name(const struct sock *sk, struct sockaddr *addr)
 {
@@ -472,7 +491,7 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 			sdp_rx_poll(conn);
 			value = sdp_urg_at_mark(conn, sock_flag(sk, SOCK_URGINLINE));
 		} else if (conn) {
-			sdp_tx_want_space(conn);	/* reaps */
+			sdp_tx_want_space(conn);	/* reaps completions */
 			spin_lock_bh(&conn->lock);
 			value = conn->tx.outstanding + sdp_zsrc_async_bytes(&conn->zsrc_async);
 			if (cmd == SIOCOUTQNSD)
@@ -490,7 +509,7 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	return err;
 }
 
-/* SO_LINGER with a time: wait until the peer has had all, and said so. */
+/* SO_LINGER with a time: wait until the peer has everything and has said so. */
 static void sdp_sock_linger(struct sock *sk, struct sdp_conn *conn)
 {
 	long timeo = sk->sk_lingertime;
@@ -565,7 +584,9 @@ static int sdp_bind(struct socket *sock, sdp_sockaddr *uaddr, int addr_len)
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sock->sk);
 	addr_len = sdp_connect_plain_addr(ssk, uaddr, addr_len, true);
-	/* TCP knows it by sk_state; a child of ours has no port of its own. */
+	/* TCP tells by sk_state, which is CLOSE here; and an accepted child has
+	 * no port of its own.
+	 */
 	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
 		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))
 		err = -EINVAL;

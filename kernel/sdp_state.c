@@ -1,63 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of section 6.2, and nothing else.
+ * The state table of section 6.2, and nothing else.
  *
  * It has one block per state, and a block one line per event that means
  * something there.  What the table relies on:
  *
- *  - The transport empties the receive queue before it reports
- *    SDP_EV_DREQ, since a DREQ may overtake the peer's DisConn (6.1).  So a
- *    DREQ in FIN_WAIT_* or CLOSE_WAIT is one without both DisConns: a reset.
- *    If a DisConn was still in the queue, the state is another by then; a
- *    SDP_DO_DREQ that comes of it is void and the CM says so, harmlessly.
- *  - SHUTDOWN in SYN_SENT ends the attempt, as TCP's does: nothing was
+ *  - DREQ.  A DREQ may overtake the peer's DisConn, so the transport empties
+ *    the receive queue before it reports SDP_EV_DREQ (6.1).  A DREQ in
+ *    FIN_WAIT_* or CLOSE_WAIT is therefore one without both DisConns: a reset.
+ *    If a DisConn was still in the queue, it has changed the state by then.  A
+ *    SDP_DO_DREQ that comes of that is void: the CM refuses it, which does no
+ *    harm.
+ *  - SHUTDOWN.  In SYN_SENT it ends the attempt, as with TCP: nothing was
  *    promised to anybody.  In SYN_RECV the peer may be established already, so
  *    the close is held back (1.5): the state is FIN_WAIT_1 with the DisConn
- *    queued, and ESTABLISHED there lets the queue go.  All that the transport
- *    needs is not to post before that event, which is so for data too.
- *  - REFUSED in a state with a connection is a REJ that came late: the peer's CM
- *    has given the connection up, or ends it before it has had our RTU; there is
- *    nobody to send a DREQ to.  Like a DREQ it is an orderly end behind both
- *    DisConns, and is reported as late as one.  Who applies the table adds
- *    SDP_DO_RESET if our DisConn is still queued.  DREP without a DREQ of ours is
- *    one that the CM sent for us, having found the connection stale.
- *  - A DREQ that cannot be sent (the CM knows no connection any more) is
- *    answered by the transport with SDP_EV_TIMEWAIT_EXIT, so that TIME_WAIT_1
- *    always ends; one that cannot be sent yet is held, for as long as it would
- *    wait for an answer.
- *  - SDP_DO_ABORTCONN in FIN_WAIT_1, CLOSING and LAST_ACK: the DisConn may
- *    still be queued.  Then it and the data before it are dropped and the DREQ
- *    goes alone (6.3).
- *    The DREQ waits for the AbortConn's completion, but not for long: then
- *    FIN_TIMEOUT in TIME_WAIT_1 asks for it.  A second DREQ is void.
- *  - The orphan timer belongs to close(), which knows that nobody is left; the
- *    table starts only LAST_ACK's, which gives the first closer a short time
- *    for its DREQ.  FIN_TIMEOUT asks for no SDP_DO_RESET: nobody would see it.
+ *    queued, and ESTABLISHED in that state releases the queue.  The transport
+ *    only has to post nothing before that event, which holds for data too.
+ *  - REFUSED in a state with a connection is a late REJ: the peer's CM has
+ *    given the connection up, or ended it before it had our RTU.  There is
+ *    nobody to send a DREQ to.  Like a DREQ it is an orderly end after both
+ *    DisConns, and is reported only when the receive queue is empty.
+ *  - DREQ or REFUSED while our DisConn is still queued is a reset:
+ *    sdp_conn_event() adds SDP_DO_RESET.
+ *  - DREP without a DREQ of ours belongs to one that the CM sent for us because
+ *    it found the connection stale.
+ *  - SDP_DO_DREQ that cannot be carried out.  If the CM knows no connection any
+ *    more, the transport reports SDP_EV_DREP and SDP_EV_TIMEWAIT_EXIT instead,
+ *    so that TIME_WAIT_1 always ends.  A DREQ that cannot be sent yet is held
+ *    for as long as it would wait for an answer.
+ *  - SDP_DO_ABORTCONN in FIN_WAIT_1, CLOSING and LAST_ACK.  The DisConn may
+ *    still be queued.  Then it is dropped with the data before it, and the DREQ
+ *    goes alone (6.3).  Otherwise the DREQ waits for the completion of the
+ *    AbortConn, but not for long: then FIN_TIMEOUT in TIME_WAIT_1 asks for it.
+ *    A second DREQ is void.
+ *  - Timers.  close() starts the orphan timer, as it knows that nobody is left.
+ *    The table starts only the timer of LAST_ACK, which gives the first closer
+ *    net.sdp.fin_timeout for its DREQ.  FIN_TIMEOUT asks for no SDP_DO_RESET:
+ *    nobody would see it.
  *  - SDP_DO_WAKE means connected.  A failed attempt is reported with its own
- *    error by whoever noticed the failure.
+ *    error by the function that noticed the failure.
  */
 
 #include <linux/types.h>
 
 #include "sdp_state.h"
 
-/* All 0: the pair is not in the table.  Every way to SDP_CLOSED asks for
- * SDP_DO_FREE, so no real entry looks like that.
+/* All 0: the pair is not in the table.  No real entry is all 0, since every way
+ * to SDP_CLOSED asks for SDP_DO_FREE.
  */
 struct sdp_state_entry {
 	u16	next;
 	u16	todo;
 };
 
-/* How all states end that a connection can be lost in. */
+/* Events that end the connection in every live state. */
 #define SDP_STATE_ENDS						\
 	[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },	\
 	[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE }, \
 	[SDP_EV_DREP] = { SDP_TIME_WAIT_2, SDP_DO_RESET },		\
 	[SDP_EV_ABORT_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_DREQ }
 
-/* The peer's CM says that it is over: an orderly end only if both DisConns were
- * there.
+/* The peer's CM ends the connection: a reset before both DisConns were there,
+ * an orderly end after.
  */
 #define SDP_STATE_CM_RESETS						\
 	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP | SDP_DO_RESET },	\
@@ -66,7 +70,7 @@ struct sdp_state_entry {
 	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP },		\
 	[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_FREE }
 
-/* Abort before and after our DisConn has started. */
+/* Own abort, before and after our DisConn was queued. */
 #define SDP_STATE_ABORT							\
 	[SDP_EV_ABORT] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_DREQ }
 #define SDP_STATE_ABORT_FIN						\
@@ -93,7 +97,7 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 	[SDP_SYN_RECV] = {
 		[SDP_EV_ESTABLISHED] = { SDP_ESTABLISHED, SDP_DO_WAKE },
 		[SDP_EV_SHUTDOWN] = { SDP_FIN_WAIT_1, SDP_DO_DISCONN },
-		/* No RTU yet: the CM sends a REJ when its id goes. */
+		/* No RTU yet: the CM sends a REJ when its id is destroyed. */
 		[SDP_EV_ABORT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },
 		SDP_STATE_CM_RESETS,
 		SDP_STATE_ENDS,
@@ -142,11 +146,11 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 		SDP_STATE_CM_ENDS,
 		SDP_STATE_ENDS,
 	},
-	/* What the user is to see has been said on the way here. */
+	/* The user was told on the way here, so nothing resets from here on. */
 	[SDP_TIME_WAIT_1] = {
 		[SDP_EV_DREP] = { SDP_TIME_WAIT_2, 0 },
 		SDP_STATE_CM_ENDS,
-		/* An AbortConn that the peer's device does not take. */
+		/* Our AbortConn did not complete in time. */
 		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
 		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
 		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_FREE },
@@ -158,7 +162,7 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 };
 
 /**
- * sdp_state_next() - look an event up
+ * sdp_state_next() - look an event up in the table
  * @state: the current state; replaced by the next one
  * @event: what happened
  *
@@ -204,7 +208,7 @@ const char *sdp_state_name(enum sdp_state state)
 }
 
 /**
- * sdp_state_may_send() - may user data still be queued?
+ * sdp_state_may_send() - whether user data may still be queued
  * @state: the current state
  *
  * Context: any; pure.

@@ -20,9 +20,9 @@ enum sdp_state {
 	SDP_ESTABLISHED,
 	SDP_FIN_WAIT_1,		/* own DisConn queued or posted, not completed */
 	SDP_FIN_WAIT_2,		/* own DisConn completed */
-	SDP_CLOSING,		/* both DisConns under way, own not completed */
-	SDP_CLOSE_WAIT,		/* peer's DisConn heard */
-	SDP_LAST_ACK,		/* then own DisConn queued, or completed */
+	SDP_CLOSING,		/* peer's DisConn received, own not completed */
+	SDP_CLOSE_WAIT,		/* peer's DisConn received, own not queued */
+	SDP_LAST_ACK,		/* peer's DisConn received, own queued or completed */
 	SDP_TIME_WAIT_1,	/* DREQ sent */
 	SDP_TIME_WAIT_2,	/* DREQ and DREP done: the CM's time wait */
 	SDP_STATE_COUNT
@@ -34,10 +34,10 @@ enum sdp_event {
 	SDP_EV_ESTABLISHED,	/* REP, RTU or the first message */
 	SDP_EV_SHUTDOWN,	/* SHUT_WR or an orderly close() */
 	SDP_EV_FIN_SENT,	/* own DisConn completed */
-	SDP_EV_FIN_HEARD,	/* peer's DisConn heard */
-	SDP_EV_ABORT_HEARD,	/* AbortConn heard */
-	SDP_EV_DREQ,		/* DREQ heard */
-	SDP_EV_DREP,		/* DREP heard, or the DREQ timed out */
+	SDP_EV_FIN_HEARD,	/* peer's DisConn received */
+	SDP_EV_ABORT_HEARD,	/* AbortConn received */
+	SDP_EV_DREQ,		/* DREQ received */
+	SDP_EV_DREP,		/* DREP received, or the DREQ timed out */
 	SDP_EV_ABORT,		/* we abort: linger 0, unread data, protocol error */
 	SDP_EV_REFUSED,		/* REJ, CM time-out, bad HelloAck */
 	SDP_EV_TIMEWAIT_EXIT,	/* the CM's time wait is over */
@@ -46,7 +46,7 @@ enum sdp_event {
 	SDP_EVENT_COUNT
 };
 
-/* What has to be done when the table says so; bits. */
+/* What the table asks the caller to do; bits. */
 enum sdp_state_action {
 	SDP_DO_DISCONN	= 0x01,	/* queue DisConn behind the data */
 	SDP_DO_DREQ	= 0x02,	/* send DREQ */
@@ -54,9 +54,9 @@ enum sdp_state_action {
 	SDP_DO_EOF	= 0x08,	/* the reader sees end of file after the data */
 	SDP_DO_RESET	= 0x10,	/* the user sees ECONNRESET; in CLOSE_WAIT EPIPE */
 	SDP_DO_WAKE	= 0x20,	/* connected: wake the connector or the acceptor */
-	SDP_DO_ABORTCONN = 0x40, /* DisConn has gone out: AbortConn before DREQ (6.3) */
+	SDP_DO_ABORTCONN = 0x40, /* AbortConn before DREQ, after DisConn (6.3) */
 	SDP_DO_TIMER	= 0x80,	/* start the timer that gives SDP_EV_FIN_TIMEOUT */
-	SDP_DO_FREE	= 0x100, /* QP, CM id and buffers may go */
+	SDP_DO_FREE	= 0x100, /* free QP, CM id and buffers */
 };
 
 unsigned int sdp_state_next(enum sdp_state *state, enum sdp_event event);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.sdp.*, made from the lists in sdp_tunables.h and sdp_mem.h, for each network
- * namespace.  The limits of the machine's memory are the same in all of them,
- * and set in the first.
+ * net.sdp.*, made from the lists in sdp_tunables.h and sdp_mem.h, for each
+ * network namespace.  The limits of the machine's memory are the same in all of
+ * them, and are set in the first.
  */
 #include <linux/slab.h>
 #include <linux/sysctl.h>
@@ -23,7 +23,7 @@ static const struct {
 #undef SDP_MEM_RANGE
 };
 
-/* Who will have nothing remembered does not want it back later either. */
+/* cache_timeout 0 also forgets what is known: it must not come back later. */
 static int sdp_sysctl_cache_timeout(sdp_ctl_table *table, int write,
 				    void *buf, size_t *len, loff_t *pos)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP_INFO of a connection that is SDP.
+ * TCP_INFO of an SDP connection.
  *
  * Programs ask it for the state, for a round-trip time to log, for what was
- * acknowledged, and for how long nothing has moved: a proxy closes by that.  A segment
- * is a message, a window is what the peer's buffers hold, and what was acknowledged is
- * what the peer's device has.  What no SDP connection has (retransmissions, ECN, pacing)
- * stays as TCP says it of a socket that never was connected: nothing.
+ * acknowledged, and for how long nothing has moved: a proxy closes by that.  A
+ * segment stands for a message, a window for what the peer's buffers hold, and
+ * acknowledged is what the peer's device has.  What no SDP connection has
+ * (retransmissions, ECN, pacing) stays as TCP reports it of a socket that was
+ * never connected: 0.
  */
 #include <net/tcp.h>
 #include "sdp_sk_conn.h"
@@ -25,7 +26,7 @@ static u8 sdp_tcp_info_state_of(const struct sdp_conn *conn)
 		[SDP_CLOSING]		= TCP_CLOSING,
 		[SDP_CLOSE_WAIT]	= TCP_CLOSE_WAIT,
 		[SDP_LAST_ACK]		= TCP_LAST_ACK,
-		[SDP_TIME_WAIT_1]	= TCP_CLOSE,	/* a socket never is */
+		[SDP_TIME_WAIT_1]	= TCP_CLOSE,	/* no socket is in this state */
 		[SDP_TIME_WAIT_2]	= TCP_CLOSE,
 	};
 
@@ -34,7 +35,7 @@ static u8 sdp_tcp_info_state_of(const struct sdp_conn *conn)
 
 /**
  * sdp_tcp_info_state() - the state that TCP would be in
- * @ssk: ours, of a socket that is connected or about to be
+ * @ssk: SDP state of a socket that is connected or about to be
  *
  * Context: process or softirq.
  * Return: TCP_ESTABLISHED and its like; TCP_CLOSE if it is over.
@@ -53,7 +54,7 @@ u8 sdp_tcp_info_state(struct sdp_sk *ssk)
 	return state;
 }
 
-/* What one snapshot says. */
+/* Fill in what one snapshot under conn->lock says. */
 static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 {
 	unsigned long now = jiffies, acked;
@@ -76,7 +77,7 @@ static void sdp_tcp_info_sent(struct sdp_conn *conn, struct tcp_info *info)
 	info->tcpi_snd_wnd = info->tcpi_snd_cwnd * conn->snd_max;
 	info->tcpi_notsent_bytes = max(notsent, 0);
 	info->tcpi_bytes_sent = stats.sent;
-	/* With what is under way go its headers; there is no byte less than that. */
+	/* inflight_bytes has headers too, and may exceed the bytes sent. */
 	info->tcpi_bytes_acked = stats.sent - min_t(u64, stats.sent,
 						    conn->tx.inflight_bytes);
 	info->tcpi_segs_out = stats.tx_msgs;
@@ -96,9 +97,9 @@ static void sdp_tcp_info_received(struct sdp_conn *conn, struct tcp_info *info)
 }
 
 /**
- * sdp_tcp_info_get() - TCP_INFO
+ * sdp_tcp_info_get() - fill in TCP_INFO
  * @sk: the socket, not locked
- * @ssk: ours of it
+ * @ssk: its SDP state
  * @info: filled in
  *
  * Context: process; takes the socket lock for a moment.
@@ -114,11 +115,11 @@ void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,
 		info->tcpi_state = sdp_tcp_info_state(ssk);
 		return;
 	}
-	/* Completions are reaped late; who asks wants to know. */
+	/* Completions are reaped late: reap them now, for a current answer. */
 	sdp_tx_reap(conn);
 	info->tcpi_state = sdp_tcp_info_state_of(conn);
 	info->tcpi_snd_mss = conn->snd_max;
-	if (conn->rcv_size)	/* it may have only just arrived */
+	if (conn->rcv_size)	/* 0 before sdp_refill_begin() */
 		info->tcpi_rcv_mss = conn->rcv_size - SDP_LEN_BSDH;
 	info->tcpi_advmss = info->tcpi_rcv_mss;
 	sdp_tcp_info_sent(conn, info);
@@ -127,11 +128,12 @@ void sdp_tcp_info_get(struct sock *sk, struct sdp_sk *ssk,
 }
 
 /**
- * sdp_tcp_info_mss() - TCP_MAXSEG
- * @ssk: ours
+ * sdp_tcp_info_mss() - the value of TCP_MAXSEG
+ * @ssk: the socket's SDP state
  *
  * Context: process or softirq.
- * Return: bytes of the longest message that the peer takes; 0 if there is none yet.
+ * Return: payload bytes of the longest message that the peer takes; 0 if it is
+ * not known yet.
  */
 u32 sdp_tcp_info_mss(struct sdp_sk *ssk)
 {

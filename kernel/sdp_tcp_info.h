@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What TCP's getsockopt() says of a connection that is SDP; see sdp_tcp_info.c.
+ * TCP_INFO and TCP_MAXSEG of an SDP connection; see sdp_tcp_info.c.
  */
 #ifndef _SDP_TCP_INFO_H
 #define _SDP_TCP_INFO_H

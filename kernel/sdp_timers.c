@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timers of an established connection: what is due?  See sdp_timers.h.
+ * The timers of an established connection: what is due; see sdp_timers.h.
  *
- * One look serves all timers.  It is set for the first that is due, and each look
- * says when the next one is; nobody moves it when data flows, so it costs a busy
- * connection nothing.  A time that is set while a look is to come already is not
- * compared with it: the look comes at once, and says when the next is.
+ * One check serves all timers.  It is set for the timer that is due first, and
+ * each check says when the next one is.  It is not moved when data flows, so it
+ * costs a busy connection nothing.  If another timer starts while a check is
+ * set, the two times are not compared: a check is made at once, and says when
+ * the next one is.
  */
 #include "sdp_timers.h"
 
@@ -19,12 +20,12 @@ static unsigned long sdp_timers_min(unsigned long a, unsigned long b)
 	return a < b ? a : b;
 }
 
-/* Jiffies of silence after which the peer is asked; 0: it never is. */
+/* Jiffies of silence until a keepalive; 0: none is sent. */
 static u32 sdp_timers_idle(const struct sdp_timers *timers, bool starved, bool last_ack)
 {
 	u32 idle = timers->keep_idle;
 
-	/* Both have said all, and the peer may go: it will not tell. */
+	/* Both DisConns were posted: the peer may go, and will not tell. */
 	if (timers->cm_lost && last_ack)
 		return 0;
 	if (starved && (!idle || idle > SDP_TIMERS_STARVED))
@@ -34,13 +35,13 @@ static u32 sdp_timers_idle(const struct sdp_timers *timers, bool starved, bool l
 	return idle;
 }
 
-/* Are there reasons to look, besides a silence that the user cares about? */
+/* Whether a check may be set for another reason than keepalive. */
 static bool sdp_timers_others(const struct sdp_timers *timers, bool others)
 {
 	return timers->user_timeout || others || timers->async || timers->cm_lost;
 }
 
-/* Since when nothing has moved, or been answered; when that is too long ago. */
+/* Whether the user timeout has passed since @since; if not, limits @next. */
 static bool sdp_timers_overdue(const struct sdp_timers *timers, unsigned long since,
 			       unsigned long now, unsigned long *next)
 {
@@ -53,12 +54,12 @@ static bool sdp_timers_overdue(const struct sdp_timers *timers, unsigned long si
 }
 
 /**
- * sdp_timers_check() - is it time to give up, or to ask?
+ * sdp_timers_check() - check whether it is time to give up, or for a keepalive
  * @timers: the timers; changed
- * @now: what the connection is like
+ * @now: the state of the connection
  *
  * Context: any; pure.
- * Return: what is to be done; where it is to give up there is no next look.
+ * Return: what is to be done; with give_up there is no next check.
  */
 struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
 				       const struct sdp_timers_now *now)
@@ -69,8 +70,9 @@ struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
 
 	timers->watched = now->starved;
 	timers->async = now->async;
-	/* Of what is under way nothing will be heard: its sender has failed in
-	 * the middle.  So it is asked for, and its time begins.
+	/* Nothing in flight is signalled, because its sender failed halfway: no
+	 * completion will come.  Ask the peer's device, whose answer retires it
+	 * as well, and let the time begin now.
 	 */
 	if (timers->user_timeout && now->inflight && !now->signalled) {
 		due.ask = true;
@@ -79,7 +81,10 @@ struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
 	if (timers->user_timeout && now->outstanding)
 		due.give_up = sdp_timers_overdue(timers, timers->progress, now->now,
 						 &due.next);
-	/* It is for the answer to a question too, which is behind what was sent. */
+	/* The user timeout holds for the answer to a keepalive, too.  That
+	 * comes behind the completion of what was sent, so progress counts as
+	 * well.
+	 */
 	if (timers->user_timeout && timers->keepalive && !due.give_up) {
 		since = timers->keepalive_at;
 		if (sdp_timers_after(timers->progress, since))
@@ -97,7 +102,7 @@ struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
 	if (sdp_timers_after(since, now->now)) {
 		due.next = sdp_timers_min(due.next, since - now->now);
 	} else if (now->signalled) {
-		/* What is under way, and will be heard of, asks too. */
+		/* What is in flight and signalled is as good as a keepalive. */
 		due.next = sdp_timers_min(due.next, idle);
 	} else {
 		due.ask = true;
@@ -108,35 +113,37 @@ struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
 }
 
 /**
- * sdp_timers_begin() - something is queued or advertised, and nothing was before
+ * sdp_timers_begin() - start the user timeout: something is outstanding now
  * @timers: the timers; changed
- * @now: the time: that for progress begins
+ * @now: jiffies; the time for progress begins
+ *
+ * Called when something is queued or advertised, and nothing was before.
  *
  * Context: any; pure.
- * Return: jiffies until the next look; 0: now, as one was to come before that;
- * SDP_TIMERS_NEVER: nobody limits the time for progress.
+ * Return: jiffies until the next check; 0: check now, as another one is set;
+ * SDP_TIMERS_NEVER: there is no user timeout.
  */
 unsigned long sdp_timers_begin(struct sdp_timers *timers, unsigned long now)
 {
 	timers->progress = now;
 	if (!timers->user_timeout)
 		return SDP_TIMERS_NEVER;
-	/* A look that was to come before stays. */
+	/* The check for async memory may be due before: check now. */
 	return timers->async ? 0 : timers->user_timeout;
 }
 
 /**
- * sdp_timers_starve() - a message waits for credits
+ * sdp_timers_starve() - start keepalives: a message waits for credits
  * @timers: the timers; changed
- * @others: there are reasons to look which are not of timers
- * @silence: set to true if silence was nobody's concern before, and begins to be
+ * @others: there are reasons to check besides these timers
+ * @silence: set to true if nobody watched the silence before: it begins now
  *
- * Who waits with nothing under way would never hear of a peer that is gone, if the
- * word of its going was lost: TCP probes a closed window.
+ * A sender that waits with nothing in flight would never notice that the peer
+ * is gone, if the word of that was lost.  TCP probes a closed window for this.
  *
  * Context: any; pure.
- * Return: jiffies until the next look; 0: now, for it to say when the next is;
- * SDP_TIMERS_NEVER: it is known already.
+ * Return: jiffies until the next check; 0: check now, as another one may be
+ * set; SDP_TIMERS_NEVER: a check is set for this already.
  */
 unsigned long sdp_timers_starve(struct sdp_timers *timers, bool others, bool *silence)
 {
@@ -150,13 +157,14 @@ unsigned long sdp_timers_starve(struct sdp_timers *timers, bool others, bool *si
 }
 
 /**
- * sdp_timers_async() - memory stays advertised after a call
+ * sdp_timers_async() - watch memory that stays advertised after a call
  * @timers: the timers; changed
- * @others: there are reasons to look which are not of timers
- * @patience: jiffies that the peer has to begin with it
+ * @others: there are reasons to check besides these timers
+ * @patience: jiffies that it may stay advertised without progress
  *
  * Context: any; pure.
- * Return: as sdp_timers_starve().
+ * Return: jiffies until the next check; 0: check now, as another one may be
+ * set; SDP_TIMERS_NEVER: a check is set for this already.
  */
 unsigned long sdp_timers_async(struct sdp_timers *timers, bool others,
 			       unsigned long patience)
@@ -170,12 +178,13 @@ unsigned long sdp_timers_async(struct sdp_timers *timers, bool others,
 }
 
 /**
- * sdp_timers_answered() - the peer's device has answered a keepalive
+ * sdp_timers_answered() - note that the peer's device has answered a keepalive
  * @timers: the timers; changed
- * @now: what the connection is like
+ * @now: the state of the connection
  *
  * Context: any; pure.
- * Return: as sdp_timers_starve().
+ * Return: jiffies until the next check; 0: check now, as another one may be
+ * set; SDP_TIMERS_NEVER: no keepalive is needed any more.
  */
 unsigned long sdp_timers_answered(struct sdp_timers *timers,
 				  const struct sdp_timers_now *now)
@@ -193,10 +202,10 @@ unsigned long sdp_timers_answered(struct sdp_timers *timers,
  * sdp_timers_set() - set the user's timers
  * @timers: the timers; changed
  * @keep_idle: jiffies of silence until a keepalive; 0: none
- * @user_timeout: jiffies without progress; 0: any
+ * @user_timeout: jiffies without progress until giving up; 0: never
  *
  * Context: any; pure.
- * Return: true if silence was nobody's concern before, and begins to be.
+ * Return: true if keepalives were off before: the silence begins now.
  */
 bool sdp_timers_set(struct sdp_timers *timers, u32 keep_idle, u32 user_timeout)
 {

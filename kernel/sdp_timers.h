@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The timers of an established connection: when to ask whether the peer is there,
- * and when to give up.
+ * The timers of an established connection: when to ask whether the peer is
+ * there, and when to give up.
  *
- * This is the policy alone.  It is told what the connection is like and what time
- * it is, and says what is due and when to look again; sdp_check.c does it.  What
- * may be due:
+ * This is the policy alone.  It is given the state of the connection and the
+ * time, and says what is due and when to check again; sdp_check.c does it.
+ * What may be due:
  *
- *	keepalive	nothing was heard for so long, and SO_KEEPALIVE is set; or
- *			a sender waits for credits with nothing under way, and
- *			would never hear of a peer whose going was lost; or
- *			the CM has lost the connection, and will not tell
- *	user timeout	what was sent, or asked, makes no progress (TCP_USER_TIMEOUT)
+ *	keepalive	nothing was received for too long, and one of these
+ *			holds: SO_KEEPALIVE is set; or a sender waits for
+ *			credits with nothing in flight, and would never notice
+ *			that the peer is gone if the word of that was lost; or
+ *			the CM has lost the connection, and will not report the
+ *			peer's end
+ *	user timeout	what was sent, or a keepalive, makes no progress for
+ *			TCP_USER_TIMEOUT
  *
- * Pure: types and arithmetic, nothing else of the kernel.  Times are in jiffies, HZ
- * of them a second.
+ * Pure: types and arithmetic, nothing else of the kernel.  Times are in
+ * jiffies, HZ of them a second.
  */
 #ifndef _SDP_TIMERS_H
 #define _SDP_TIMERS_H
@@ -24,41 +27,45 @@
 #include <linux/types.h>
 
 enum {
-	SDP_TIMERS_STARVED	= 10 * HZ,	/* without credits, then ask */
-	SDP_TIMERS_LOST		= HZ,		/* rare enough to ask often */
+	/* Jiffies until a keepalive, while a message waits for credits. */
+	SDP_TIMERS_STARVED	= 10 * HZ,
+	/* Jiffies until a keepalive, if the CM lost the connection.  That is
+	 * rare, so asking often does no harm.
+	 */
+	SDP_TIMERS_LOST		= HZ,
 };
 
-/* There is nothing to look for. */
+/* No check is needed. */
 #define SDP_TIMERS_NEVER	(~0UL)
 
 struct sdp_timers {
 	u32 keep_idle;		/* jiffies of silence until a keepalive; 0: none */
-	u32 user_timeout;	/* jiffies without progress; 0: any */
-	unsigned long progress;	/* jiffies when there was some */
-	bool keepalive;		/* a keepalive is under way */
-	unsigned long keepalive_at; /* jiffies when it was sent */
-	bool watched;		/* a look will come: a message waits for credits */
-	bool async;		/* a look will come: memory stays advertised after a call */
-	bool cm_lost;		/* the CM tells of no end, theirs or ours */
+	u32 user_timeout;	/* jiffies without progress until giving up; 0: never */
+	unsigned long progress;	/* jiffies of the last progress */
+	bool keepalive;		/* a keepalive is in flight */
+	unsigned long keepalive_at; /* jiffies when the keepalive was sent */
+	bool watched;		/* a check is set: a message waits for credits */
+	bool async;		/* a check is set: memory stays advertised after a call */
+	bool cm_lost;		/* the CM lost the connection, and reports no end of it */
 };
 
-/* What the connection is like when the timers are looked at. */
+/* The state of the connection at a check. */
 struct sdp_timers_now {
-	unsigned long now;
-	unsigned long heard;	/* jiffies of the last message */
+	unsigned long now;	/* jiffies */
+	unsigned long heard;	/* jiffies of the last message received */
 	bool starved;		/* the next message waits for a credit */
-	bool outstanding;	/* something is queued or under way, or is advertised */
-	bool inflight;		/* something is under way */
-	bool signalled;		/* and its completion will be heard of */
+	bool outstanding;	/* something is queued, in flight or advertised */
+	bool inflight;		/* something is in flight */
+	bool signalled;		/* something in flight is signalled */
 	bool async;		/* memory stays advertised after a call */
-	bool last_ack;		/* both sides have said all, and the peer may go */
-	bool others;		/* there are other reasons to look */
+	bool last_ack;		/* both DisConns were posted: the peer may be gone */
+	bool others;		/* there are reasons to check besides these timers */
 };
 
 struct sdp_timers_due {
-	bool give_up;		/* the peer makes no progress: it is over */
+	bool give_up;		/* no progress for too long: end the connection */
 	bool ask;		/* post a keepalive */
-	unsigned long next;	/* jiffies until the next look, or SDP_TIMERS_NEVER */
+	unsigned long next;	/* jiffies until the next check, or SDP_TIMERS_NEVER */
 };
 
 struct sdp_timers_due sdp_timers_check(struct sdp_timers *timers,
@@ -71,13 +78,13 @@ unsigned long sdp_timers_answered(struct sdp_timers *timers,
 				  const struct sdp_timers_now *now);
 
 /**
- * sdp_timers_patience() - how long the peer has to begin with what is advertised
+ * sdp_timers_patience() - time that memory may stay advertised without progress
  * @timers: the timers
- * @wait: jiffies that it has at the most
+ * @wait: jiffies at most
  *
  * Context: any; pure.
- * Return: jiffies, from 1; less than TCP_USER_TIMEOUT, as a reader who is slow is
- * no reason to end the connection.
+ * Return: jiffies, at least 1; at most half of TCP_USER_TIMEOUT, as a slow
+ * reader is no reason to end the connection.
  */
 static inline unsigned long sdp_timers_patience(const struct sdp_timers *timers,
 						unsigned long wait)
@@ -90,9 +97,9 @@ static inline unsigned long sdp_timers_patience(const struct sdp_timers *timers,
 }
 
 /**
- * sdp_timers_moved() - the peer's device, or the peer, took something
+ * sdp_timers_moved() - note progress: the peer or its device took something
  * @timers: the timers; changed
- * @now: the time
+ * @now: jiffies
  *
  * Context: any; pure.
  */
@@ -102,7 +109,7 @@ static inline void sdp_timers_moved(struct sdp_timers *timers, unsigned long now
 }
 
 /**
- * sdp_timers_progress() - when something was taken last
+ * sdp_timers_progress() - time of the last progress
  * @timers: the timers
  *
  * Context: any; pure.
@@ -114,9 +121,9 @@ static inline unsigned long sdp_timers_progress(const struct sdp_timers *timers)
 }
 
 /**
- * sdp_timers_asked() - a keepalive was posted
+ * sdp_timers_asked() - note that a keepalive was posted
  * @timers: the timers; changed
- * @now: the time
+ * @now: jiffies
  *
  * Context: any; pure.
  */
@@ -127,7 +134,7 @@ static inline void sdp_timers_asked(struct sdp_timers *timers, unsigned long now
 }
 
 /**
- * sdp_timers_asks() - is a keepalive under way?
+ * sdp_timers_asks() - whether a keepalive is in flight
  * @timers: the timers
  *
  * Context: any; pure.
@@ -139,10 +146,10 @@ static inline bool sdp_timers_asks(const struct sdp_timers *timers)
 }
 
 /**
- * sdp_timers_are() - are the user's timers set so?
- * @timers: the timers; may change meanwhile
- * @keep_idle: jiffies of silence until a keepalive
- * @user_timeout: jiffies without progress
+ * sdp_timers_are() - whether the user's timers have these values already
+ * @timers: the timers; may change at the same time
+ * @keep_idle: jiffies of silence until a keepalive; 0: none
+ * @user_timeout: jiffies without progress until giving up; 0: never
  *
  * Context: any; pure.
  * Return: true if so.
@@ -157,8 +164,10 @@ static inline bool sdp_timers_are(const struct sdp_timers *timers, u32 keep_idle
 bool sdp_timers_set(struct sdp_timers *timers, u32 keep_idle, u32 user_timeout);
 
 /**
- * sdp_timers_lose_cm() - nothing but silence will tell that the peer is gone
+ * sdp_timers_lose_cm() - note that the CM lost the connection
  * @timers: the timers; changed
+ *
+ * From now on only silence tells that the peer is gone.
  *
  * Context: any; pure.
  */
@@ -168,8 +177,8 @@ static inline void sdp_timers_lose_cm(struct sdp_timers *timers)
 }
 
 /**
- * sdp_timers_lost_cm() - was that so?
- * @timers: the timers; may change meanwhile
+ * sdp_timers_lost_cm() - whether the CM lost the connection
+ * @timers: the timers; may change at the same time
  *
  * Context: any; pure.
  * Return: true if sdp_timers_lose_cm() was called.

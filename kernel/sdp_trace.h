@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The data path speaks in trace points, not in the log.
+ * Trace points.  The data path reports by these, and not to the kernel's log.
  *
- * One event per post, completion, credit decision and state change.  Each
- * carries the connection's id, and a message its MSeq, so that a post and its
- * completion can be joined.
+ * There is an event for each post, completion, credit decision and state
+ * change.  Each carries the connection's id, and a message its MSeq, so that a
+ * post and its completion can be joined.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM sdp
@@ -66,7 +66,7 @@ DEFINE_EVENT(sdp_msg_class, sdp_heard,
 		 u32 mseq_ack),
 	TP_ARGS(id, mid, flags, bufs, len, mseq, mseq_ack));
 
-/* A send completed; status is an enum ib_wc_status for verbs. */
+/* A send completed; status is 0 or a negative errno. */
 TRACE_EVENT(sdp_send_done,
 	TP_PROTO(u32 id, u8 mid, u32 mseq, int status),
 	TP_ARGS(id, mid, mseq, status),
@@ -86,7 +86,7 @@ TRACE_EVENT(sdp_send_done,
 		  sdp_show_mid(__entry->mid), __entry->mseq, __entry->status)
 );
 
-/* An RDMA Write is, of a sender's own memory. */
+/* An RDMA Write of a sender's own memory is handed to the transport. */
 TRACE_EVENT(sdp_write,
 	TP_PROTO(u32 id, u32 bytes, u32 rkey),
 	TP_ARGS(id, bytes, rkey),
@@ -104,7 +104,7 @@ TRACE_EVENT(sdp_write,
 		  __entry->rkey)
 );
 
-/* An RDMA Read is handed to the transport: to the reader's own memory? */
+/* An RDMA Read is handed to the transport; direct: to a reader's own memory. */
 TRACE_EVENT(sdp_read,
 	TP_PROTO(u32 id, u32 bytes, u32 rkey, bool direct),
 	TP_ARGS(id, bytes, rkey, direct),
@@ -124,7 +124,7 @@ TRACE_EVENT(sdp_read,
 		  __entry->rkey, __entry->direct ? " direct" : "")
 );
 
-/* Memory of a program is registered: the device may touch it from now on. */
+/* User memory is registered: the device may touch it from now on. */
 TRACE_EVENT(sdp_reg,
 	TP_PROTO(u32 id, u32 bytes, u32 npages, u32 nents, u32 key, bool read),
 	TP_ARGS(id, bytes, npages, nents, key, read),
@@ -149,7 +149,7 @@ TRACE_EVENT(sdp_reg,
 		  __entry->read ? "to be read" : "to be written")
 );
 
-/* And is its own again; so much of it has gone that way. */
+/* User memory is deregistered, after RDMA has moved so many bytes of it. */
 TRACE_EVENT(sdp_dereg,
 	TP_PROTO(u32 id, u32 bytes, u32 moved, u32 key),
 	TP_ARGS(id, bytes, moved, key),
@@ -169,7 +169,7 @@ TRACE_EVENT(sdp_dereg,
 		  __entry->bytes, __entry->moved, __entry->key)
 );
 
-/* What could have been advertised is copied; the reason is that counter's name. */
+/* Data that could be advertised is copied; the reason is a counter's name. */
 TRACE_EVENT(sdp_copied,
 	TP_PROTO(u32 id, size_t bytes, const char *reason),
 	TP_ARGS(id, bytes, reason),
@@ -223,7 +223,7 @@ TRACE_EVENT(sdp_post_recv,
 		  __entry->posted)
 );
 
-/* What the credits allowed: the next message goes, or it waits. */
+/* What the credits allow: the message goes, or it waits. */
 TRACE_EVENT(sdp_credit,
 	TP_PROTO(u32 id, u8 mid, u32 credits, bool go),
 	TP_ARGS(id, mid, credits, go),
@@ -267,7 +267,7 @@ TRACE_EVENT(sdp_state,
 		  __entry->actions)
 );
 
-/* A connection ends by an error: errno and the place that found it. */
+/* A connection fails: errno, and the place that found it. */
 TRACE_EVENT(sdp_fail,
 	TP_PROTO(u32 id, int err, const char *why),
 	TP_ARGS(id, err, why),
@@ -285,7 +285,7 @@ TRACE_EVENT(sdp_fail,
 		  __get_str(why))
 );
 
-/* An event of the connection manager. */
+/* An event or a step of connection management; the value depends on it. */
 TRACE_EVENT(sdp_cm,
 	TP_PROTO(u32 id, const char *what, int value),
 	TP_ARGS(id, what, value),
@@ -303,7 +303,7 @@ TRACE_EVENT(sdp_cm,
 		  __entry->value)
 );
 
-/* connect() will not be SDP: the reason, and whether TCP takes over. */
+/* A socket does not get SDP: the reason, and whether TCP takes over. */
 TRACE_EVENT(sdp_fallback,
 	TP_PROTO(u32 id, const char *reason, bool tcp),
 	TP_ARGS(id, reason, tcp),

@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a built message to the wire: what goes next.
+ * The send queue: chooses what is posted next.
  *
  * Order of service when credits come (protocol text, 3.2): control messages
  * first, then data, then DisConn behind the last data, and an empty Data only
- * if nothing else went that told the peer of new buffers.  Headers and posting
- * are sdp_post.c's, control messages sdp_ctl.c's, and what a completion means is
- * in sdp_tx_wc.c.
+ * if nothing else went that told the peer of new buffers.  A keepalive goes
+ * before all of these; keys are invalidated and RDMA Reads posted between
+ * control messages and data.  sdp_post.c writes headers and posts, sdp_ctl.c
+ * makes control messages, and sdp_tx_wc.c handles completions.
  *
- * A last message with room behind it may be held back, so that small writes
- * travel together: sdp_cork.c has the rules.  What it waits for then is
- * the completion of what was sent before, or the user, or a timer.
+ * The last message may be held back while it has room, so that small writes
+ * travel together: sdp_cork.c has the rules.  It then waits for the completion
+ * of what was sent before, or for the user, or for a timer.
  *
- * Completions.  A send completion gives memory back and nothing more, so its
- * queue is not armed unless somebody needs the event: a writer who waits for
- * room, a DisConn or AbortConn under way, RDMA, messages that wait for a place in
- * the send queue or are held back, or more than SDP_TX_LINGER bytes that would
- * otherwise stay behind on an idle connection.  Otherwise completions are
- * reaped when the next message is posted.
+ * Completions.  Most send completions only free memory, so the send queue is
+ * not armed unless somebody needs the event (sdp_tx_needs_event()): a writer
+ * that waits for room, a DisConn, AbortConn, keepalive or RDMA operation in
+ * flight, messages that wait for a slot in the send queue, for a place of a
+ * control message or for a registration, or are held back, or more than
+ * SDP_TX_LINGER bytes that would otherwise stay allocated on an idle
+ * connection.  Otherwise completions are reaped when the next message is
+ * posted.
  *
- * Who owns a message: the caller who fills it; tx.queue; tx.posted and
- * the device; then it is freed.
+ * A message is owned by the caller that fills it, then by tx.queue, then by
+ * tx.posted and the device; then it is freed.
+ *
+ * Errors.  A request that cannot be posted, or completes with an error, sets
+ * tx.broken: nothing is posted after it, and the connection fails.  What was
+ * queued or posted is freed by sdp_tx_drop() when the queue pair is gone.
  */
 #include "sdp_check.h"
 #include "sdp_chrcvbuf.h"
@@ -31,24 +38,27 @@
 #include "sdp_umr.h"
 
 enum {
-	SDP_TX_CORK_MS		= 200,
-	SDP_TX_LINGER		= 16 * 1024,	/* bytes, see above */
-	SDP_TX_REAP		= 8,		/* messages under way */
+	SDP_TX_CORK_MS		= 200,		/* ms that corked bytes wait at most */
+	SDP_TX_LINGER		= 16 * 1024,	/* bytes in flight that need an event */
+	SDP_TX_REAP		= 8,		/* slots in flight at which to reap */
 };
 
-/* What is not copied, by those who know it. */
 static const struct sdp_tx_zcopy_ops *sdp_tx_zcopy __ro_after_init;
 
 /**
- * sdp_tx_enqueue() - a message, or a write, goes behind what is queued
+ * sdp_tx_enqueue() - append a message or an RDMA Write to the send queue
  * @conn: the connection, conn->lock held
- * @msg: on no list
+ * @msg: the request, on no list
+ *
+ * If the connection is dead, a message is freed instead.
  *
  * Context: process or softirq.
  */
 void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	/* What is written is no message of the peer's, and takes no memory of ours. */
+	/* An RDMA Write takes no receive buffer of the peer and no memory of
+	 * ours: it is not charged.
+	 */
 	if (unlikely(msg->op == SDP_OP_WRITE))
 		sdp_check_begin(conn);
 	else if (!sdp_sndbuf_charge(conn, msg))
@@ -58,11 +68,11 @@ void sdp_tx_enqueue(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_tx_queue() - hand over a built Data message
+ * sdp_tx_queue() - append a built Data message to the send queue
  * @conn: the connection; the caller has the socket lock
  * @msg: the message, with its payload in place; full is set if it cannot grow
  *
- * It is posted by the next sdp_tx_run() that credits allow.
+ * The next sdp_tx_run() posts it, as soon as credits allow.
  *
  * Context: process.
  */
@@ -74,16 +84,16 @@ void sdp_tx_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_tx_take_tail() - take back the last message that is not posted yet
+ * sdp_tx_take_tail() - take the last message off the send queue, to add to it
  * @conn: the connection; the caller has the socket lock
- * @frag: where the caller cuts messages from
+ * @frag: the page fragment from which the caller cuts messages
  *
- * So that more can be put behind it; goes back with sdp_tx_queue().  Nothing
- * can overtake it meanwhile, as only the socket lock's owner queues Data or
- * raises SDP_EV_SHUTDOWN.
+ * The caller gives it back by sdp_tx_queue().  Nothing can overtake it in the
+ * meantime, as only the holder of the socket lock queues Data or raises
+ * SDP_EV_SHUTDOWN.
  *
  * Context: process.
- * Return: the message, or NULL if there is none or its memory has no room.
+ * Return: the message, or NULL if there is none or it has no room.
  */
 struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 				 const struct page_frag *frag)
@@ -106,13 +116,13 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 	return msg;
 }
 
-/* Jiffies that corked bytes wait, whatever comes: as long as TCP holds back. */
+/* Jiffies that corked bytes wait at most: as long as TCP holds them back. */
 static unsigned long sdp_tx_cork_most(void)
 {
 	return msecs_to_jiffies(SDP_TX_CORK_MS);
 }
 
-/* The time that was set for corked bytes is over. */
+/* The timer of corked bytes has expired. */
 static void sdp_tx_uncork(struct sdp_conn *conn)
 {
 	unsigned long left = sdp_cork_timer(&conn->cork, jiffies,
@@ -122,7 +132,7 @@ static void sdp_tx_uncork(struct sdp_conn *conn)
 		sdp_conn_uncork_later(conn, left);
 }
 
-/* Does the next message, which is the last, wait for more behind it? */
+/* Whether @msg, the next message, is held back to wait for more payload. */
 static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	bool partial = !msg->full && !msg->more && !conn->tx.fin_queued &&
@@ -144,11 +154,13 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 }
 
 /**
- * sdp_tx_may_go() - is there a credit for the next message of the stream?
+ * sdp_tx_may_go() - whether there is a credit for the stream's next message
  * @conn: the connection, conn->lock held
  *
+ * If not, the wait is noted in tx.waiting, and the timers are told.
+ *
  * Context: process or softirq.
- * Return: true if so; else it waits, and the timers know.
+ * Return: true if there is.
  */
 bool sdp_tx_may_go(struct sdp_conn *conn)
 {
@@ -167,8 +179,8 @@ bool sdp_tx_may_go(struct sdp_conn *conn)
 /**
  * sdp_tx_post_data() - post the next message of the stream
  * @conn: the connection, conn->lock held; sdp_tx_may_go() was true
- * @msg: the first of tx.queue
- * @hdr: what of its header is not that of any
+ * @msg: the first message of tx.queue
+ * @hdr: its flags and extended header; sdp_post_msg() fills in the rest
  *
  * Context: process or softirq.
  */
@@ -181,7 +193,7 @@ void sdp_tx_post_data(struct sdp_conn *conn, struct sdp_msg *msg, struct sdp_wir
 	sdp_chrcvbuf_posted(conn, msg);
 }
 
-/* What is next of the stream. */
+/* Post the next message of the stream; false if it has to wait. */
 static bool sdp_tx_push_data(struct sdp_conn *conn)
 {
 	struct sdp_wire_msg hdr = {};
@@ -193,7 +205,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	if (sdp_tx_hold(conn, msg) || !sdp_src_may_copy(&conn->mode.src))
 		return false;
 	if (!sdp_tx_may_go(conn))
-		return sdp_chrcvbuf_ask_more(conn, msg);	/* that goes first */
+		return sdp_chrcvbuf_ask_more(conn, msg);	/* a ChRcvBuf goes first */
 	sdp_tx_post_data(conn, msg, &hdr);
 	sdp_src_copied(&conn->mode.src);
 	if (!msg->full)
@@ -201,7 +213,7 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 	return true;
 }
 
-/* Have the device forget a registration whose memory is ours again. */
+/* Invalidate the key of a registration that the peer is done with. */
 static bool sdp_tx_push_back(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg;
@@ -213,7 +225,7 @@ static bool sdp_tx_push_back(struct sdp_conn *conn)
 	return true;
 }
 
-/* One message, the most urgent first; false when nothing more may go. */
+/* Post one request, the most urgent first; false when nothing more may go. */
 static bool sdp_tx_push_one(struct sdp_conn *conn)
 {
 	bool owed = sdp_reg_order_owed(&conn->reg);
@@ -233,12 +245,14 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	if (unlikely(sdp_zsink_has_reads(&conn->zsink)) && !owed &&
 	    sdp_tx_zcopy->push_read(conn))
 		return true;
-	/* Or there would always be something under way. */
+	/* A registration waits until nothing is in flight: post nothing else,
+	 * or there would always be something in flight.
+	 */
 	if (unlikely(sdp_reg_order_waits(&conn->reg)))
 		return false;
 	sdp_reg_order_take_owed(&conn->reg);
 	if (unlikely(sdp_zsrc_async_refused(&conn->zsrc_async))) {
-		;	/* of the stream something else is next */
+		;	/* the worker's copies of refused bytes come first */
 	} else if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
@@ -250,7 +264,9 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	}
 	if (unlikely(sdp_reg_order_waits(&conn->reg)))
 		return false;
-	/* It is not a registration that keeps what is sent. */
+	/* The reads gave way to a registration of the source (see owed above),
+	 * but no registration waits now: they may go.
+	 */
 	if (unlikely(owed && sdp_zsink_has_reads(&conn->zsink)) &&
 	    sdp_tx_zcopy->push_read(conn))
 		return true;
@@ -270,7 +286,7 @@ static bool sdp_tx_may_post(const struct sdp_conn *conn)
 	       conn->state <= SDP_TIME_WAIT_1;
 }
 
-/* Is there a reason to be told of the next send completion? */
+/* Whether somebody needs the event of the next send completion. */
 static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 {
 	if (!conn->tx.inflight)
@@ -284,12 +300,15 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 	       list_empty(&conn->tx.ctl_free);
 }
 
+/* Reap completions, post what may go, and arm the send queue if needed.
+ * @reap: in any case; else only if an event came, or much is in flight.
+ */
 static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 {
 	lockdep_assert_held(&conn->lock);
 	if (test_and_clear_bit(SDP_CONN_UNCORK, &conn->flags))
 		sdp_tx_uncork(conn);
-	/* The event we armed for has come: there is something to reap. */
+	/* The event that we armed for has come: there is something to reap. */
 	if (test_and_clear_bit(SDP_CONN_FIRED_SEND, &conn->flags)) {
 		conn->tx.armed = false;
 		reap = true;
@@ -309,15 +328,16 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 			while (conn->tx.inflight < conn->tx.sq_size &&
 			       sdp_tx_push_one(conn))
 				;
-		/* Held back for what has arrived by now, perhaps. */
+		/* Something waits for completions, which may be there: reap. */
 		if ((sdp_cork_is_held(&conn->cork) || sdp_reg_order_waits(&conn->reg)) && !reap) {
 			reap = true;
 			continue;
 		}
 		if (!sdp_tx_needs_event(conn))
 			return;
-		/* Somebody waits, and of what is under way nothing would be heard:
-		 * who sent it was to send more, and cannot.
+		/* Somebody waits for a completion, but nothing in flight is
+		 * signalled: its sender meant to send more, and cannot.  Post a
+		 * request that is signalled.
 		 */
 		if ((conn->tx.want_space || sdp_cork_is_held(&conn->cork)) &&
 		    unlikely(conn->tx.inflight == conn->tx.unsignalled) &&
@@ -333,7 +353,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	}
 }
 
-/* Act on what sdp_tx_wc() found. */
+/* Act on @done, bits of enum sdp_tx_done, without conn->lock. */
 static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 {
 	if (done & SDP_TX_DONE_LOST) {
@@ -350,7 +370,7 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 	}
 	if (done & SDP_TX_DONE_FIN) {
 		sdp_conn_event(conn, SDP_EV_FIN_SENT);
-		/* All was delivered: from now on the peer has time to close. */
+		/* All data is delivered: the peer's time to close begins. */
 		if (READ_ONCE(conn->tx.orphan) &&
 		    sdp_conn_state(conn) == SDP_FIN_WAIT_2)
 			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
@@ -361,7 +381,7 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 	}
 	if (done & SDP_TX_DONE_SPACE)
 		sdp_conn_write_space(conn);
-	/* Leases are the worker's to return, and to copy. */
+	/* The worker unpins async memory, and copies what the peer refused. */
 	if (unlikely(done & SDP_TX_DONE_UMR && sdp_zsrc_async_bytes(&conn->zsrc_async)))
 		sdp_conn_queue_work(conn);
 	if (done & SDP_TX_DONE_READ)
@@ -370,6 +390,7 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 		wake_up(&conn->wq);
 }
 
+/* Take tx.done; adds SDP_TX_DONE_SPACE if a writer waits and there is room. */
 static u8 sdp_tx_take_done(struct sdp_conn *conn)
 {
 	u8 done = conn->tx.done;
@@ -385,9 +406,10 @@ static u8 sdp_tx_take_done(struct sdp_conn *conn)
 }
 
 /*
- * The one way to the queue of sends, for all who post, reap, or only look.  Without
- * queues there is nothing to be done: what is asked for before there are some, by an
- * event of a pooled queue perhaps, stays in the flags.
+ * The only way to the device's send queue, whether to post, to reap, or to
+ * look.  Without queues it does nothing.  A request that comes before there are
+ * queues, maybe by a late event of a pooled completion queue, stays in
+ * conn->flags.
  */
 static u8 sdp_tx_try(struct sdp_conn *conn, bool reap)
 {
@@ -410,7 +432,7 @@ static void sdp_tx_go(struct sdp_conn *conn, bool reap)
 }
 
 /**
- * sdp_tx_run() - reap completions, post what may go, act on what was found
+ * sdp_tx_run() - reap completions, post what may go, act on completions
  * @conn: the connection
  *
  * Context: process or softirq, no spinlock of the connection held.
@@ -421,7 +443,7 @@ void sdp_tx_run(struct sdp_conn *conn)
 }
 
 /**
- * sdp_tx_reap() - sdp_tx_run(), and look at completions that nobody waits for
+ * sdp_tx_reap() - sdp_tx_run(), but reap completions in any case
  * @conn: the connection
  *
  * Context: process or softirq, no spinlock of the connection held.
@@ -432,11 +454,11 @@ void sdp_tx_reap(struct sdp_conn *conn)
 }
 
 /**
- * sdp_tx_set_delay() - what may be held back from now on
+ * sdp_tx_set_delay() - set what may be held back
  * @conn: the connection; the caller has the socket lock
  * @delay: bits of enum sdp_cork_delay
  *
- * For what sdp_tx_run() does from now on; it posts nothing itself.
+ * Takes effect with the next sdp_tx_run(); posts nothing itself.
  *
  * Context: process, no spinlock of the connection held.
  */
@@ -453,11 +475,12 @@ void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 }
 
 /**
- * sdp_tx_want_space() - a writer waits: call write_space when there is room
+ * sdp_tx_want_space() - have write_space() called when there is room
  * @conn: the connection
  *
  * Context: process, no spinlock of the connection held.
- * Return: true if there is room already, and nothing was asked for.
+ * Return: true if there is room already, or the connection is dead; nothing is
+ * called later then.
  */
 bool sdp_tx_want_space(struct sdp_conn *conn)
 {
@@ -471,14 +494,19 @@ bool sdp_tx_want_space(struct sdp_conn *conn)
 	done = sdp_tx_try(conn, true);
 	room = conn->dead || !conn->tx.want_space;
 	spin_unlock_bh(&conn->lock);
-	/* Who asks now sees the room himself; who asked before sleeps. */
+	/* The caller sees the room by our result; a writer that asked before
+	 * sleeps and has to be woken.
+	 */
 	sdp_tx_settle(conn, others ? done : done & ~SDP_TX_DONE_SPACE);
 	return room;
 }
 
 /**
- * sdp_tx_drop() - forget all that was queued or posted
- * @conn: the connection; conn->dead is set and the device is done with it
+ * sdp_tx_drop() - free all that was queued or posted
+ * @conn: the connection; conn->dead is set and its queue pair is destroyed
+ *
+ * Deregisters the user memory of calls in progress as well: they find it IDLE
+ * after that.
  *
  * Context: process.
  */
@@ -504,7 +532,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 		conn->tx.outstanding -= msg->charged;
 		sdp_msg_free(conn, msg);
 	}
-	/* What callers have registered they leave on the lists until it is IDLE. */
+	/* Callers leave registrations on these lists until they are IDLE. */
 	sdp_umr_hold(sdp_zsrc_umrs(&conn->zsrc));
 	sdp_umr_hold(sdp_zsink_read_umrs(&conn->zsink));
 	sdp_umr_hold(sdp_zsink_avail_umrs(&conn->zsink));
@@ -518,7 +546,7 @@ void sdp_tx_drop(struct sdp_conn *conn)
 }
 
 /**
- * sdp_tx_init() - who knows what is not copied
+ * sdp_tx_init() - set the calls to zero copy
  * @ops: the table
  *
  * Context: process; before there is a connection.

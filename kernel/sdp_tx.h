@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The send side: built messages -> credit -> post; send completions.
+ * The send queue: from built messages to posting; see sdp_tx.c.
  */
 #ifndef _SDP_TX_H
 #define _SDP_TX_H
@@ -8,16 +8,16 @@
 #include "sdp_conn.h"
 #include "sdp_sndbuf.h"
 
-/* What is not copied is posted by who knows it, in its turn; under conn->lock. */
+/* Calls to zero copy, which is above this file; all under conn->lock. */
 struct sdp_tx_zcopy_ops {
-	/* The first message of tx.queue is for memory of a user: true if something
-	 * was posted, or the queue has changed.
+	/* Post the first message of tx.queue, which is for user memory.  True
+	 * if something was posted, or the queue has changed.
 	 */
 	bool (*push)(struct sdp_conn *conn, struct sdp_msg *msg);
-	/* RDMA Reads wait: true if one was posted. */
+	/* Post an RDMA Read that waits.  True if one was posted. */
 	bool (*push_read)(struct sdp_conn *conn);
-	/* Jiffies until what stays advertised is to be looked at, or
-	 * SDP_TIMERS_NEVER; 0: the peer does not answer.
+	/* Look after memory that stays advertised after a call.  Jiffies until
+	 * the next look, or SDP_TIMERS_NEVER; 0: the peer does not answer.
 	 */
 	unsigned long (*check)(struct sdp_conn *conn);
 };

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Send completions: what was posted is over, in the order of posting.
+ * Send completions: retire what was posted, in the order of posting.
  *
- * Most give memory back and nothing more.  RDMA Reads and Writes and the requests
- * that take registrations back go the same way, and complete in their turn: what
- * was read is handed to the reader here, before the peer can be told of it, so
- * nothing that it sends then can overtake it.
+ * Most completions only free memory.  RDMA Reads, RDMA Writes and invalidations
+ * complete here as well, each in its turn.  Bytes that were read are handed to
+ * the reader here, before an RdmaRdCompl can tell the peer: so nothing that the
+ * peer sends after that can overtake them.
  *
- * All this is under conn->lock.  What needs a call up is left in tx.done, for who
- * polled to act upon without the lock.
+ * All this is under conn->lock.  What needs a call up is left in tx.done, for
+ * the caller to act upon without the lock (sdp_tx_settle()).
+ *
+ * A completion with an error breaks the send side.  All requests stay on
+ * tx.posted until the queue pair is destroyed.
  */
 #include "sdp_check.h"
 #include "sdp_post.h"
 #include "sdp_trace.h"
 #include "sdp_tx_wc.h"
 
-/* Bytes that an RDMA Read has brought are the stream's next. */
+/* An RDMA Read is complete: its bytes are the next ones of the stream. */
 static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_buf *buf = msg->buf;
@@ -49,7 +52,9 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
-/* The peer's device has it, and ours need not repeat it: its key is taken back. */
+/* An RDMA Write is complete: our device need not repeat it, so the key of what
+ * was written is to be invalidated.
+ */
 static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	msg->op = SDP_OP_TAKE_BACK;
@@ -73,7 +78,7 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	conn->tx.inflight -= msg->slots;
 	if (unlikely(sdp_post_is_watched(msg))) {
 		conn->tx.watched_ops--;
-		/* Behind the error that was told no byte comes. */
+		/* Once an error was reported, no byte is queued behind it. */
 		if (msg->op == SDP_OP_READ && !(msg->buf && conn->rx.over))
 			sdp_tx_wc_read(conn, msg);
 		if (msg->umr)
@@ -105,9 +110,9 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_tx_wc() - a signalled send completed, and all before it
+ * sdp_tx_wc() - retire a signalled request and all that was posted before it
  * @conn: the connection; conn->lock held
- * @msg: the message
+ * @msg: the request
  * @status: 0, or a negative errno: the queue pair is in error.  -ETIMEDOUT if
  *	the peer's device did not answer
  *

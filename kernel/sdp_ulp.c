@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The slot.
+ * The ULP slot: how a TCP socket becomes an SDP socket, and TCP's again.
  *
- * References.  Each socket that has our slot holds one reference to the
- * module: setsockopt(TCP_ULP) takes it through tcp_set_ulp(), the other doors
- * and accept() take it here; tcp_cleanup_ulp() puts it after our release(), or
- * sdp_ulp_detach() does.  The owner of our proto_ops stays TCP's, so nothing
- * has to be moved when they are swapped.
+ * References.  Each socket whose slot is ours holds one reference to the
+ * module.  setsockopt(TCP_ULP) takes it through tcp_set_ulp(); the other ways
+ * to make a socket and accept() take it here.  tcp_cleanup_ulp() puts it after
+ * our release(), or sdp_ulp_detach() does.  The owner of our proto_ops stays
+ * TCP's, so no reference has to be moved when the ops are swapped.
  *
- * Order.  Who looks the slot up reads the data first and then asks whether the
- * slot is ours, since after a fall back it may already be kTLS's.  Attaching
- * writes data, then ops; detaching the other way round, and puts sock->ops
- * back before the slot is free, because kTLS copies them.
+ * Order.  A lookup reads the data first and then checks that the slot is ours,
+ * since after a fallback the slot may already be kTLS's.  Attaching writes the
+ * data, then the ops.  Detaching clears them the other way round.  It restores
+ * sock->ops before the slot is free, because kTLS copies them.
  *
  * Unload.  Operations count themselves per processor.  sdp_ulp_exit() first
- * waits (synchronize_rcu_tasks) until whoever had loaded an ops pointer has
- * counted himself in or has left, then until the sum is zero, and once more
- * for the instructions between counting out and returning.
+ * waits (synchronize_rcu_tasks()) until each task that had loaded an ops
+ * pointer has counted itself in or has left.  It then waits until the sum of
+ * the counts is zero, and once more for the instructions between counting out
+ * and returning.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -52,11 +53,11 @@ void sdp_ulp_put(struct sdp_sk *ssk)
 }
 
 /**
- * sdp_ulp_get() - ours of a socket
+ * sdp_ulp_get() - look up the SDP state of a socket
  * @sk: any TCP socket
  *
  * Context: any.
- * Return: a reference, or NULL if the socket is not (or no longer) ours.
+ * Return: a reference, or NULL if the slot is not, or no longer, ours.
  */
 struct sdp_sk *sdp_ulp_get(struct sock *sk)
 {
@@ -73,7 +74,7 @@ struct sdp_sk *sdp_ulp_get(struct sock *sk)
 	return ssk;
 }
 
-/* The references of a decision that is not needed, as another has its own. */
+/* Drop the references of a decision that is not needed. */
 static void sdp_ulp_drop_decide(struct sdp_sk *ssk, struct sock *sk)
 {
 	sock_put(sk);
@@ -81,9 +82,9 @@ static void sdp_ulp_drop_decide(struct sdp_sk *ssk, struct sock *sk)
 }
 
 /*
- * release_sock() wakes who waits for the socket's lock: us, too.  It holds the lock's
- * spinlock meanwhile, which the worker takes next: so this has returned before
- * anything comes of it.
+ * release_sock() wakes the waiters for the socket lock, this entry among them.
+ * It holds sk_lock.slock meanwhile, and the work takes that lock first: so this
+ * function has returned before the work does anything.
  */
 static int sdp_ulp_released(wait_queue_entry_t *wait, unsigned int mode,
 			    int flags, void *key)
@@ -125,18 +126,19 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	rcu_assign_pointer(*(struct sdp_sk __rcu **)&inet_csk(sk)->icsk_ulp_data,
 			   ssk);
 	WRITE_ONCE(sock->ops, &sdp_ulp_ops[sk->sk_family == AF_INET6]);
-	/* tcp_init_sock() set it on the socket that the sock came from, and
-	 * tcp_set_ulp() has cleared it.
+	/* Set SOCK_SUPPORT_ZC again.  tcp_init_sock() set it on another socket
+	 * if the sock was taken from one, and tcp_set_ulp() clears it.
 	 */
 	sdp_sock_support_zc(sock);
 	return 0;
 }
 
 /**
- * sdp_ulp_attach() - make a socket ours, as doors 1, 2 and accept() do
+ * sdp_ulp_attach() - make a TCP socket an SDP socket
  * @sk: in state CLOSE, locked or not yet visible
  * @sock: its socket
  *
+ * For all ways but TCP_ULP: family number, protocol number, and accept().
  * Takes the module reference that the slot holds.
  *
  * Context: process.
@@ -158,7 +160,7 @@ int sdp_ulp_attach(struct sock *sk, struct socket *sock)
  * sdp_ulp_detach() - give the socket back to TCP
  * @sk: locked
  * @sock: its socket
- * @ssk: ours
+ * @ssk: its SDP state; the slot's reference is dropped
  *
  * Context: process.
  */
@@ -167,7 +169,7 @@ void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
 	struct inet_connection_sock *icsk = inet_csk(sk);
 
 	sock_owned_by_me(sk);
-	smp_wmb();	/* what TCP made of it before TCP's poll() */
+	smp_wmb();	/* TCP's state before TCP's poll() can read it */
 	WRITE_ONCE(sock->ops, sdp_ulp_tcp(sk));	/* before the slot is free */
 	WRITE_ONCE(icsk->icsk_ulp_ops, NULL);
 	smp_wmb();	/* ops before data, with sdp_ulp_get() */
@@ -179,7 +181,9 @@ void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
 	ssk->closed = true;
 	spin_unlock_bh(&ssk->lock);
 	sdp_ulp_put(ssk);
-	/* The slot's; whoever calls this is counted, so we stay loaded. */
+	/* Drop the slot's reference.  The module stays loaded: sdp_ulp_exit()
+	 * waits for callers, which are counted in, and for the work.
+	 */
 	module_put(THIS_MODULE);
 }
 
@@ -194,7 +198,9 @@ static int sdp_ulp_enter_slot(struct sock *sk)
 	if (sock->state == SS_UNCONNECTED && sock->ops == sdp_ulp_tcp(sk) &&
 	    sk->sk_state == TCP_CLOSE)
 		err = sdp_ulp_fill_slot(sk, sock, true);
-	/* It stays TCP's, which has it: tcp_set_ulp() has cleared it. */
+	/* The socket stays TCP's, which supports zero copy: set the flag again
+	 * that tcp_set_ulp() has cleared.
+	 */
 	if (err)
 		sdp_sock_support_zc(sock);
 	return err;
@@ -214,7 +220,7 @@ static void sdp_ulp_leave_slot(struct sock *sk)
 	sdp_ulp_put(ssk);
 }
 
-/* A TCP child of our listener has nothing of ours. */
+/* A TCP child of our listener gets an empty slot. */
 static void sdp_ulp_clone(const struct request_sock *req, struct sock *newsk,
 			  const gfp_t priority)
 {
@@ -233,10 +239,11 @@ static struct tcp_ulp_ops sdp_ulp __read_mostly = {
 /**
  * sdp_ulp_hand_on() - guard a call into TCP that may sleep for long
  *
- * rmmod is refused while it lasts, rather than hanging.
+ * The call holds a module reference.  So rmmod is refused while it lasts,
+ * instead of hanging.
  *
  * Context: process.
- * Return: to be passed to sdp_ulp_hand_back().
+ * Return: true if a reference was taken; to be passed to sdp_ulp_hand_back().
  */
 bool sdp_ulp_hand_on(void)
 {
@@ -244,7 +251,7 @@ bool sdp_ulp_hand_on(void)
 }
 
 /**
- * sdp_ulp_hand_back() - the call has returned
+ * sdp_ulp_hand_back() - end the guard when the call has returned
  * @held: from sdp_ulp_hand_on()
  *
  * Context: process.
@@ -256,12 +263,13 @@ void sdp_ulp_hand_back(bool held)
 }
 
 /**
- * sdp_ulp_steal() - a fresh TCP sock without a socket
+ * sdp_ulp_steal() - make a TCP sock without a socket
  * @net: namespace
  * @family: AF_INET or AF_INET6
- * @kern: 0 for a user's
+ * @kern: 0: the sock is a user's
  *
- * TCP's own creation with all its hooks (LSM, cgroups), in the caller.
+ * TCP's own creation makes the sock and runs all its hooks (LSM, cgroups) in
+ * the caller's context.
  *
  * Context: process.
  * Return: the sock, or ERR_PTR().
@@ -286,9 +294,9 @@ struct sock *sdp_ulp_steal(struct net *net, int family, int kern)
 }
 
 /**
- * sdp_ulp_may_fall_back() - may TCP take over, or serve plain clients?
+ * sdp_ulp_may_fall_back() - whether TCP may take over, or serve plain clients
  * @sk: the socket
- * @ssk: ours
+ * @ssk: its SDP state
  *
  * Context: any.
  * Return: true if so.
@@ -302,7 +310,10 @@ bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk)
 	return ssk->by_ulp || READ_ONCE(sdp_net(sock_net(sk))->fallback);
 }
 
-/* Options of IP, IP_MINTTL, and their like of IPv6; a socket of that may speak IPv4. */
+/*
+ * IP options and IP_MINTTL, and their IPv6 counterparts.  An IPv6 socket may
+ * have both, since it may speak IPv4.
+ */
 static bool sdp_ulp_has_ip_options(const struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
@@ -311,7 +322,7 @@ static bool sdp_ulp_has_ip_options(const struct sock *sk)
 
 	rcu_read_lock();
 	opt = rcu_dereference(inet->inet_opt);
-	any = opt && opt->opt.optlen;	/* without any, once they were cleared */
+	any = opt && opt->opt.optlen;	/* 0 once they were cleared */
 	rcu_read_unlock();
 	if (any || READ_ONCE(inet->min_ttl))
 		return true;
@@ -324,16 +335,19 @@ static bool sdp_ulp_has_ip_options(const struct sock *sk)
 }
 
 /**
- * sdp_ulp_needs_packets() - does it have an option about packets?
+ * sdp_ulp_needs_packets() - whether an option of the socket needs packets
  * @sk: the socket
  *
- * SDP has nothing like TCP_MD5SIG or TCP-AO, no hop limit to look at, no options of
- * IP, no packet to show to a filter (SO_ATTACH_FILTER, SO_ATTACH_BPF), to keep on the
- * link (SO_DONTROUTE) or to have encrypted (IP_XFRM_POLICY), and none whose way out is
- * told of (SO_TIMESTAMPING), or that a network card stamps as it comes in.
+ * SDP cannot keep these options:
+ *   - TCP_MD5SIG and TCP-AO
+ *   - IP options and a minimum hop limit: there is no IP header
+ *   - SO_ATTACH_FILTER and SO_ATTACH_BPF: there is no packet to filter
+ *   - SO_DONTROUTE: there is no packet to keep on the link
+ *   - IP_XFRM_POLICY: there is no packet to encrypt
+ *   - SO_TIMESTAMPING of packets sent, or by the network card as they come in
  *
- * Context: any; of a socket that is not locked, under RCU.
- * Return: true if it has one that SDP cannot keep.
+ * Context: any; under RCU if the socket is not locked.
+ * Return: true if it has one of them.
  */
 bool sdp_ulp_needs_packets(const struct sock *sk)
 {
@@ -359,8 +373,10 @@ bool sdp_ulp_needs_packets(const struct sock *sk)
 }
 
 /**
- * sdp_ulp_queue_decide() - the outcome of connect() is known
- * @ssk: ours; ssk->lock held, ssk->sk set
+ * sdp_ulp_queue_decide() - have the outcome of connect() decided
+ * @ssk: the socket's SDP state; ssk->lock held, ssk->sk set
+ *
+ * The work holds a reference to @ssk and one to the sock.
  *
  * Context: process or softirq.
  */
@@ -375,9 +391,9 @@ void sdp_ulp_queue_decide(struct sdp_sk *ssk)
 }
 
 /**
- * sdp_ulp_queue_defer() - look at the children that wait, later
- * @ssk: ours, of a listener with children; ssk->lock held
- * @delay: jiffies; nothing changes if it is to be looked at already
+ * sdp_ulp_queue_defer() - have the deferred children looked at later
+ * @ssk: of a listener with children; ssk->lock held
+ * @delay: jiffies; nothing changes if the work is pending
  *
  * The work has a reference to @ssk.
  *
@@ -392,16 +408,16 @@ void sdp_ulp_queue_defer(struct sdp_sk *ssk, unsigned long delay)
 }
 
 /**
- * sdp_ulp_lock_or_later() - the socket's lock, for the worker that decides
- * @ssk: ours; called by its worker
+ * sdp_ulp_lock_or_later() - lock the socket for the deciding work, or requeue it
+ * @ssk: the SDP state whose work calls this
  *
- * Who has the lock may sleep with it for as long as his memory lets him, and the
- * workers are everybody's: so they do not wait.  When he gives it back the worker
- * is queued anew.
+ * The owner of the socket lock may sleep while it waits for memory, without
+ * bound, and all sockets share the workers: so a worker does not wait for the
+ * lock.  The work is queued again when the owner releases the lock.
  *
  * Context: process.
- * Return: true if ssk->decide_sk is locked now, as by lock_sock(); else the
- * worker's references are not its own any more.
+ * Return: true if ssk->decide_sk is locked now, as by lock_sock().  Otherwise
+ * the work's references are no longer the caller's.
  */
 bool sdp_ulp_lock_or_later(struct sdp_sk *ssk)
 {
@@ -414,8 +430,8 @@ bool sdp_ulp_lock_or_later(struct sdp_sk *ssk)
 		sk->sk_lock.owned = 1;
 	else if (READ_ONCE(ssk->mode) == SDP_SK_DETACHED ||
 		 !list_empty(&ssk->owned.entry))
-		/* TCP's by now, whose calls are not ours to wait for; or it waits
-		 * for an event before this one.
+		/* The socket is TCP's by now, and TCP's calls are not ours to
+		 * wait for.  Or the entry waits already, for an earlier event.
 		 */
 		sdp_ulp_drop_decide(ssk, sk);
 	else
@@ -444,9 +460,9 @@ static int __init sdp_ulp_take_ops(int i, int family,
 }
 
 /**
- * sdp_ulp_init() - take TCP's operations, derive ours
+ * sdp_ulp_init() - take TCP's operations and derive ours
  * @fill: puts our operations into a copy of TCP's
- * @works: what the workers of a socket do
+ * @works: work functions of a socket
  * @xp: the transport of every connection
  *
  * Context: process.
@@ -461,7 +477,7 @@ int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
 	sdp_ulp_works = works;
 	sdp_ulp_xport = xp;
 	err = sdp_ulp_take_ops(0, AF_INET, fill);
-	/* With ipv6.disable=1 there are no such sockets, ours included. */
+	/* With ipv6.disable=1 nobody can make an IPv6 socket. */
 	if (!err && ipv6_mod_enabled())
 		err = sdp_ulp_take_ops(1, AF_INET6, fill);
 	if (err)
@@ -471,10 +487,10 @@ int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
 }
 
 /**
- * sdp_ulp_open() - open the third door, the name for TCP_ULP
+ * sdp_ulp_open() - register the name for TCP_ULP
  *
- * Who comes in by it holds the module, which is gone all the same if a later step
- * of loading it fails: so there must be none.
+ * From here on a socket can hold the module.  The module is freed all the same
+ * if a later step of loading it fails: so this has to be the last step.
  *
  * Context: process.
  * Return: 0 or a negative errno.
@@ -485,7 +501,7 @@ int __init sdp_ulp_open(void)
 }
 
 /**
- * sdp_ulp_close() - close it
+ * sdp_ulp_close() - unregister the name for TCP_ULP
  *
  * Context: process.
  */
@@ -505,9 +521,9 @@ static long sdp_ulp_calls(void)
 }
 
 /**
- * sdp_ulp_exit() - wait until no operation of ours runs any more
+ * sdp_ulp_exit() - wait until none of our operations runs any more
  *
- * The doors are closed and no socket has our slot.
+ * No way to make a socket is left, and no socket's slot is ours.
  *
  * Context: process; sleeps.
  */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The slot of a TCP socket: what makes it one of ours.
+ * The ULP slot of a TCP socket (icsk_ulp_ops, icsk_ulp_data): what makes the
+ * socket an SDP socket.
  *
- * Attached: our proto_ops in sock->ops, a struct sdp_sk in the upper-layer
- * slot, sk_state CLOSE (or LISTEN).  Detached: TCP's ops, slot empty; a TCP
- * socket like any other.  sk_prot is TCP's, always.
+ * Attached: sock->ops is our proto_ops, the slot holds a struct sdp_sk, and
+ * sk_state is TCP_CLOSE (or TCP_LISTEN).  Detached: sock->ops is TCP's, the
+ * slot is empty, and the socket is a TCP socket like any other.  sk_prot is
+ * always TCP's.
  *
- * Every operation of ours counts itself in and out (sdp_ulp_enter(),
- * sdp_ulp_leave()), and looks the slot up anew: an operation that was entered
- * through a stale pointer finds no slot and calls TCP's.
+ * Each of our operations counts itself in and out (sdp_ulp_enter(),
+ * sdp_ulp_leave()) and looks up the slot again.  An operation that was entered
+ * through a stale ops pointer finds no slot and calls TCP's operation.
  */
 #ifndef _SDP_ULP_H
 #define _SDP_ULP_H
@@ -20,10 +22,10 @@
 #include "sdp_conn.h"
 
 enum sdp_sk_mode {
-	SDP_SK_IDLE,		/* neither connected nor listening: TCP decides */
-	SDP_SK_CONNECTING,	/* over SDP; the outcome is open */
+	SDP_SK_IDLE,		/* no connection by SDP, perhaps a listener: TCP answers */
+	SDP_SK_CONNECTING,	/* connecting by SDP; the outcome is open */
 	SDP_SK_CONNECTED,	/* conn carries the stream */
-	SDP_SK_DETACHED,	/* the slot is given up: TCP's now */
+	SDP_SK_DETACHED,	/* the socket was given back to TCP */
 };
 
 struct sdp_sk {
@@ -31,52 +33,52 @@ struct sdp_sk {
 	refcount_t ref;
 	u8 mode;		/* enum sdp_sk_mode; written under the socket lock */
 	u8 reason;		/* enum sdp_reason of the last attempt */
-	bool by_ulp;		/* door 3: falling back is silent */
+	bool by_ulp;		/* made by TCP_ULP: falls back by default */
 	s8 fallback;		/* SDP_FALLBACK; -1: not set */
-	int zcopy;		/* SDP_ZCOPY; -1: the namespace's */
+	int zcopy;		/* SDP_ZCOPY, bytes; -1: the namespace's */
 	bool historic;		/* made by the family number for IPv4 */
-	bool named;		/* it has the names of a connection, */
-	bool port_ours;		/* and a port by sdp_port_take(), not by bind() */
-	struct sdp_conn *conn;	/* a reference; written under the socket lock */
-	wait_queue_head_t wq;	/* calls that wait for the outcome.  Not sk_wq:
-				 * one more wake-up there is one more report
-				 * to an edge-triggered poller.
+	bool named;		/* its addresses are those of a connection */
+	bool port_ours;		/* sdp_port_take() chose the port, not bind() */
+	struct sdp_conn *conn;	/* a reference; written under the socket lock and ssk->lock */
+	wait_queue_head_t wq;	/* calls that wait for the outcome of connect().
+				 * Not sk_wq: one more wake-up there is one more
+				 * report to an edge-triggered poller.
 				 */
 	struct work_struct decide;
-	struct sock *decide_sk;	/* the worker's reference */
-	wait_queue_entry_t owned; /* in sk_lock.wq: the worker waits for the lock */
-	struct sockaddr_storage addr;	/* of connect(), for TCP, as the cgroup's
-					 * programs left it
+	struct sock *decide_sk;	/* the sock; a reference of the queued work */
+	wait_queue_entry_t owned; /* in sk_lock.wq while decide waits for the socket lock */
+	struct sockaddr_storage addr;	/* address of connect(), for TCP, as the
+					 * cgroup's programs left it
 					 */
 	int addr_len;
-	unsigned int connecting; /* calls of connect() that wait; socket lock */
+	unsigned int connecting; /* connect() calls that wait; under the socket lock */
 
-	spinlock_t lock;	/* softirq-safe; under conn->up.lock */
-	struct sock *sk;	/* whom to wake; NULL when it is gone */
+	spinlock_t lock;	/* softirq-safe; nests inside conn->up.lock */
+	struct sock *sk;	/* the socket to wake; NULL when it is gone */
 	bool closed;		/* no more wake-ups, no more children */
 	bool reported;		/* sk_err was set from the connection */
-	/* Of a listener. */
-	struct list_head setup;	/* children not yet established, but for */
-	struct list_head silent; /* those who were answered, in that order, and */
-	struct list_head asides; /* those of them without a place any more */
-	struct list_head deferred; /* established children that have said nothing */
-	struct delayed_work defer; /* the first of them has waited for long enough */
-	struct rb_root_cached acceptq; /* in the order of their requests */
-	unsigned int qlen;	/* all: places of the backlog taken */
-	unsigned int aside;	/* children without a place, of asides or setup */
-	unsigned int acceptable; /* length of acceptq */
-	struct mutex listening;	/* port and place change; over the socket lock */
-	u16 port;		/* that the transport listens on; 0: none */
-	u32 place;		/* in sdp_net.all_listeners, while it has a port */
+	/* For a listener: */
+	struct list_head setup;	/* children in set-up that are on no other list */
+	struct list_head silent; /* answered children, not heard of since; oldest first */
+	struct list_head asides; /* silent children without a place; oldest first */
+	struct list_head deferred; /* established children that have sent nothing */
+	struct delayed_work defer; /* the first child of deferred has waited long enough */
+	struct rb_root_cached acceptq; /* children for accept(), in the order of their requests */
+	unsigned int qlen;	/* places of the backlog that are taken, on all lists */
+	unsigned int aside;	/* children without a place in the backlog */
+	unsigned int acceptable; /* children in acceptq */
+	struct mutex listening;	/* guards port and place; taken before the socket lock */
+	u16 port;		/* port that the transport listens on; 0: none */
+	u32 place;		/* index in sdp_net.all_listeners while port is set */
 };
 
-/* What the workers of a socket do; see sdp_ulp_init(). */
+/* The work functions of a socket; see sdp_ulp_init(). */
 struct sdp_ulp_works {
-	work_func_t decide;	/* the outcome of a connect() is known */
-	work_func_t defer;	/* TCP_DEFER_ACCEPT's time is over for a child */
+	work_func_t decide;	/* decides the outcome of connect() */
+	work_func_t defer;	/* takes children whose deferral is over */
 };
 
-/* The transport of every connection, so far. */
+/* The transport of every connection; so far there is only one. */
 extern const struct sdp_xport *sdp_ulp_xport;
 
 extern const struct proto_ops *sdp_tcp_ops[2];	/* TCP's own: IPv4, IPv6 */

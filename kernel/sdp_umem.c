@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory held for the time that a device may touch it.
+ * Memory that is held while a device may access it.
  *
- * That of a process is pinned.  FOLL_PIN and not a mere reference: after fork()
- * the parent keeps a page that is pinned, and the child has the copy; with a
- * reference it would be the other way, and a receive into it be lost.  Not
- * FOLL_LONGTERM: it is for one transfer, and net.sdp.zcopy_wait bounds that.
+ * Memory of a process is pinned.  FOLL_PIN and not a mere reference: after
+ * fork() the parent keeps a page that is pinned, and the child gets the copy.
+ * With a reference it would be the other way round, and what is received into
+ * the page would be lost.  Not FOLL_LONGTERM: it is for one transfer, which
+ * net.sdp.zcopy_wait bounds.
  *
  * Pages that come as such (of a file, by sendfile(); of a buffer that io_uring
- * has pinned already) are referred to.
+ * has pinned already) are only referenced.
  *
- * How much may be pinned is bounded for each namespace by net.sdp.zcopy_pinned.
- * RLIMIT_MEMLOCK would be the wrong measure here: a program did not ask for its
- * memory to be locked, a send() of a megabyte must not fail, or be slow, by a
- * limit that is 64 KiB in some distributions, and what is pinned is its own
- * buffer for the time of its own call.  Beyond the bound bytes are copied.
+ * net.sdp.zcopy_pinned limits how much a namespace may have pinned.
+ * RLIMIT_MEMLOCK would be the wrong measure here.  A program did not ask for
+ * its memory to be locked.  A send() of a megabyte must not fail, or be slow,
+ * because of a limit that is 64 KiB in some distributions.  And what is pinned
+ * is the program's own buffer for the time of its own call.  Beyond the limit
+ * bytes are copied.
  */
 #include <linux/bvec.h>
 #include <linux/highmem.h>
@@ -36,10 +38,10 @@ static bool sdp_umem_charge(struct sdp_net *sn, u32 npages)
 	return false;
 }
 
-/* One entry is no longer than any device can be given. */
+/* Most bytes of one scatterlist entry: every device can take as many. */
 enum { SDP_UMEM_ENTRY = 64 * 1024 };
 
-/* Ready for as many pages, charged for, in so many entries. */
+/* Charge @npages, and have room for @nents scatterlist entries. */
 static int sdp_umem_begin(struct sdp_umem *umem, struct sdp_net *sn, u32 npages,
 			  u32 nents, u8 dir)
 {
@@ -61,7 +63,7 @@ static int sdp_umem_begin(struct sdp_umem *umem, struct sdp_net *sn, u32 npages,
 	return 0;
 }
 
-/* No more pages are to come, of @npages that were charged. */
+/* All pages are there: uncharge what is left of the @npages charged. */
 static void sdp_umem_end(struct sdp_umem *umem, u32 npages)
 {
 	atomic_long_sub(npages - umem->npages, &umem->sn->pinned);
@@ -71,9 +73,7 @@ static void sdp_umem_end(struct sdp_umem *umem, u32 npages)
 		kvfree(umem->sg);
 }
 
-/* @n pages that lie together, behind what it has: with the last entry if they lie
- * behind that.
- */
+/* Append @n contiguous pages: to the last entry if they directly follow it. */
 static void sdp_umem_add(struct sdp_umem *umem, struct page *page, u32 n,
 			 u32 off, u32 bytes)
 {
@@ -95,8 +95,8 @@ static void sdp_umem_add(struct sdp_umem *umem, struct page *page, u32 n,
 }
 
 /*
- * Pages of an iterator that lie one behind the other as a device is to see them:
- * all but the first begin with the page, all but the last end with it.
+ * Reference pages of an iterator, as far as one registration can cover them:
+ * all but the first begin at a page boundary, all but the last end at one.
  */
 static void sdp_umem_refer(struct sdp_umem *umem, const struct iov_iter *iter,
 			   size_t left, u32 npages)
@@ -110,7 +110,7 @@ static void sdp_umem_refer(struct sdp_umem *umem, const struct iov_iter *iter,
 				   PAGE_SIZE - offset_in_page(at));
 		struct page *page = bv->bv_page + (at >> PAGE_SHIFT);
 
-		/* An empty one is skipped: some callers have such. */
+		/* Some callers have empty segments: skip them. */
 		if (!here) {
 			bv++;
 			off = 0;
@@ -143,7 +143,7 @@ static int sdp_umem_hold_pages(struct sdp_umem *umem, struct sdp_net *sn,
 	return umem->npages ? umem->bytes : -EFAULT;
 }
 
-/* Of these pages so many lie together, no more than an entry takes. */
+/* How many of the first pages are contiguous, at most those of one entry. */
 static u32 sdp_umem_run(struct page **pages, u32 n)
 {
 	unsigned long pfn = page_to_pfn(*pages);
@@ -157,13 +157,12 @@ static u32 sdp_umem_run(struct page **pages, u32 n)
 
 enum {
 	SDP_UMEM_BATCH	= 64,	/* pages pinned at a time */
-	/* So many pages in an entry, and pinning more costs next to nothing. */
+	/* Pages per entry from which on pinning more costs next to nothing. */
 	SDP_UMEM_LONG	= 8,
 };
 
-/* Pins from @addr on, as much of it as there is; why there is no more.  @bytes of
- * the @most that may be, unless it lies together: that takes few entries, of the
- * @nents that there are.
+/* Pin @bytes from @addr on.  Pin up to @most where the pages are contiguous,
+ * since that takes few of the @nents entries.  0, or why pinning ended early.
  */
 static int sdp_umem_pin_pages(struct sdp_umem *umem, unsigned long addr,
 			      u32 bytes, u32 most, u32 nents)
@@ -171,7 +170,7 @@ static int sdp_umem_pin_pages(struct sdp_umem *umem, unsigned long addr,
 	unsigned int gup = umem->dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
 	struct page *pages[SDP_UMEM_BATCH];
 	u32 off = offset_in_page(addr), run, here;
-	/* Whole pages, or there would be one that is held twice. */
+	/* Whole pages: to go on within a page would pin that page twice. */
 	u32 least = min_t(u32, round_up(off + bytes, PAGE_SIZE) - off, most);
 	int i, n, want;
 
@@ -220,21 +219,21 @@ static int sdp_umem_hold_user(struct sdp_umem *umem, struct sdp_net *sn,
 }
 
 /**
- * sdp_umem_pin() - hold what an iterator stands at
+ * sdp_umem_pin() - hold the memory that an iterator stands at
  * @umem: what to fill in
- * @sn: namespace whose net.sdp.zcopy_pinned bounds it
- * @iter: of user memory, or pages (ITER_BVEC), to be read, that may be referred
- *	to; not advanced
- * @bytes: how much, at most; of user memory not more than one segment is taken,
- *	of pages no more than lie one behind the other, and not more than
- *	SDP_UMEM_BYTES
- * @most: from @bytes, of user memory: so much if it lies together (huge pages),
- *	where to pin more costs next to nothing
+ * @sn: namespace that is charged; its net.sdp.zcopy_pinned is the limit
+ * @iter: user memory; or, with DMA_TO_DEVICE, pages (ITER_BVEC) that may be
+ *	referenced.  Not advanced
+ * @bytes: how much, at most.  Of user memory not more than one segment is
+ *	taken, of pages not more than one registration can cover, and not more
+ *	than SDP_UMEM_BYTES
+ * @most: @bytes or more.  User memory is held up to this length if it is
+ *	contiguous (huge pages), where to pin more costs next to nothing
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
  *
  * Context: process; sleeps.
- * Return: bytes held, from 1; -EFAULT if nothing could be, -EINVAL if it is
- * other memory, -ENOBUFS if too much is held already, -ENOMEM.
+ * Return: bytes held, from 1; -EFAULT if nothing could be held, -EINVAL if it
+ * is other memory or none, -ENOBUFS if too much is held already, -ENOMEM.
  */
 int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir)
@@ -253,7 +252,7 @@ int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
 	if (!bytes)
 		return -EINVAL;
 	n = sdp_umem_hold_user(umem, sn, addr, bytes, most, dir);
-	/* Perhaps there is room for what is wanted in any case. */
+	/* There may be room for @bytes, if not for more. */
 	if (n == -ENOBUFS && bytes < most)
 		n = sdp_umem_hold_user(umem, sn, addr, bytes, bytes, dir);
 	return n;
@@ -281,7 +280,7 @@ static void sdp_umem_put_entry(const struct sdp_umem *umem,
 			put_page(sdp_umem_page(sg, n));
 }
 
-/* @dirty: what is put is still to be marked so. */
+/* @dirty: the pages have to be marked dirty. */
 static void sdp_umem_put(struct sdp_umem *umem, bool dirty)
 {
 	u32 i;
@@ -297,18 +296,19 @@ static void sdp_umem_put(struct sdp_umem *umem, bool dirty)
 }
 
 /**
- * sdp_umem_unpin() - the device has done with it
- * @umem: from sdp_umem_pin(); holds nothing after, which may be undone again
+ * sdp_umem_unpin() - let go of memory that the device does not access any more
+ * @umem: from sdp_umem_pin(); holds nothing after, and may be unpinned again
  *
- * Context: process; may sleep, for whoever has locked one of its pages.
+ * Context: process; may sleep until others have unlocked its pages.
  */
 void sdp_umem_unpin(struct sdp_umem *umem)
 {
 	sdp_umem_put(umem, umem->dir == DMA_FROM_DEVICE);
 }
 
-/* Mark it without waiting for a page's lock.  One that is written back from now on
- * and clean then is so with all that the device has put there.
+/* Mark pages dirty without waiting for a page lock.  A page that is dirty
+ * already needs no mark: its write-back will include all that the device has
+ * written.
  */
 static bool sdp_umem_try_dirty(struct scatterlist *sg)
 {
@@ -328,10 +328,11 @@ static bool sdp_umem_try_dirty(struct scatterlist *sg)
 }
 
 /**
- * sdp_umem_try_unpin() - the same, without waiting for anybody
+ * sdp_umem_try_unpin() - sdp_umem_unpin(), without waiting for a page lock
  * @umem: from sdp_umem_pin()
  *
- * What was written to and is locked by somebody stays as it is.
+ * Memory that was written to stays held if one of its pages is locked:
+ * sdp_umem_unpin() is to be called later in any case.
  *
  * Context: process.
  */
@@ -347,9 +348,9 @@ void sdp_umem_try_unpin(struct sdp_umem *umem)
 }
 
 /**
- * sdp_umem_copy() - copy from it
+ * sdp_umem_copy() - copy from held memory
  * @umem: from sdp_umem_pin()
- * @skip: bytes to leave out
+ * @skip: bytes to leave out at its beginning
  * @to: where to
  * @bytes: how many, not more than are left
  *

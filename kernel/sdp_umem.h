@@ -15,28 +15,27 @@ struct iov_iter;
 struct page;
 struct sdp_net;
 
-/* Pages of one, and one more where it does not begin with a page. */
+/* SDP_UMEM_PAGES: most pages of one; one more if it begins within a page. */
 enum {
 	SDP_UMEM_PAGES	= 256,
 	SDP_UMEM_BYTES	= SDP_UMEM_PAGES * 4096,
-	SDP_UMEM_FEW	= 64 + 1,	/* for which no memory is allocated */
+	SDP_UMEM_FEW	= 64 + 1,	/* entries that need no allocation */
 };
 
 struct sdp_umem {
-	struct sdp_net *sn;		/* charged for it */
+	struct sdp_net *sn;		/* namespace that is charged */
 	u32 bytes;
 	u16 npages;
-	u16 nents;			/* pages that lie together are one, up to 64 KiB */
-	u8 dir;				/* enum dma_data_direction: TO_DEVICE if it
-					 * is read, FROM_DEVICE if it is written
-					 */
-	bool pinned;			/* a process's; or pages with references */
-	/* What the transport keeps with it while it is registered: see reg(). */
+	u16 nents;			/* entries of sg: contiguous pages, up to 64 KiB */
+	/* DMA_TO_DEVICE: the device reads it, DMA_FROM_DEVICE: it writes. */
+	u8 dir;
+	bool pinned;			/* user memory; false: referenced pages */
+	/* Of the transport, while it is registered: see sdp_xport.reg(). */
 	void *dev;
 	void *mr;
 	u32 key;
-	u64 va;				/* by which the key's holder knows it */
-	struct scatterlist *sg;		/* these, or more of its own */
+	u64 va;				/* address for the holder of the key */
+	struct scatterlist *sg;		/* few, or an allocated array */
 	struct scatterlist few[SDP_UMEM_FEW];
 };
 

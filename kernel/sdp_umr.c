@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User memory that is registered: pinned, mapped, registered, and all that undone.
+ * User memory that is registered: pin it, register it, and undo both.
  *
- * In this order, since pinning may take as long as a user likes: the page may be of
- * a file that is slow, or of userfaultfd.  Who waits for that holds nothing of the
- * device.  It is told last, when all else is there, and what it knows is put on a
- * list of the connection at once: so it goes, by sdp_tx_drop(), with the queue pair,
- * and a device can be removed whatever callers wait for.
+ * Pinning comes first, since it may take as long as a user likes: the page may
+ * be of a file that is slow, or of userfaultfd.  A caller that waits for it
+ * holds nothing of the device.  Registration comes last, when all else is
+ * ready, and what is registered is put on a list of the connection at once.  So
+ * sdp_tx_drop() finds it when the queue pair goes, and a device can be removed
+ * whatever callers wait for.
  *
- * Whose the memory is at each moment is said by its state (sdp_buf.h).  Nobody here
- * decides that: sdp_zsrc.c and sdp_zsrc_async.c have what is sent, sdp_zsink.c what is
- * received into.
+ * The state (sdp_buf.h) says who may use the memory at each moment.  This file
+ * does not decide that: sdp_zsrc.c and sdp_zsrc_async.c do for what is sent,
+ * sdp_zsink.c for what is received into.
  */
 #include "sdp_trace.h"
 #include "sdp_umr.h"
 
-/* Places of the send queue that its own request needs. */
+/* Entries of the send queue that its own request takes. */
 static u8 sdp_umr_slots(u8 op)
 {
 	switch (op) {
 	case SDP_OP_READ:
-		return 3;	/* made valid, read, taken back */
+		return 3;	/* registration, read, invalidation */
 	case SDP_OP_WRITE:
-		return 2;	/* the last comes when it is completed */
+		return 2;	/* registration, write; invalidated later */
 	default:
 		return 1;
 	}
@@ -36,12 +37,12 @@ enum { SDP_UMR_FIRST = 256 * 1024 };
  * @left: bytes that there are, from 1
  * @first: nothing else is under way
  *
- * Each piece costs both sides a message and a registration, so they are long.  The
- * first one is shorter: what follows is pinned while it moves.  Those of one length
- * are about equally long, in whole pages.
+ * Each piece costs both sides a message and a registration, so pieces are long.
+ * The first one is shorter: what follows is pinned while it moves.  @left is
+ * divided into pieces of about equal length, in whole pages.
  *
  * Context: any.
- * Return: bytes.
+ * Return: length of the next piece in bytes.
  */
 u32 sdp_umr_piece(const struct sdp_conn *conn, size_t left, bool first)
 {
@@ -55,20 +56,20 @@ u32 sdp_umr_piece(const struct sdp_conn *conn, size_t left, bool first)
 }
 
 /**
- * sdp_umr_make() - pin what an iterator stands at
+ * sdp_umr_make() - pin the memory that an iterator stands at
  * @conn: the connection
- * @op: SDP_OP_READ to read into it, SDP_OP_WRITE to write it, SDP_OP_TAKE_BACK
- *	if the peer is to do one of these
+ * @op: SDP_OP_READ for an RDMA Read into it, SDP_OP_WRITE for an RDMA Write of
+ *	it, SDP_OP_TAKE_BACK if it is advertised to the peer
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
- * @iter: of user memory; not advanced
+ * @iter: user memory, or pages to be sent, as for sdp_umem_pin(); not advanced
  * @bytes: how much, at most
- * @most: from @bytes, how much of it at most where it lies together
+ * @most: @bytes or more: how much, at most, where it is contiguous
  *
- * Context: process; sleeps, for as long as a page does not come.
- * Return: it, QUEUED and on no list, with what could be pinned; no device
- * knows it.  Or ERR_PTR: -EMSGSIZE if that is a page or less, -EFAULT if it is
- * nothing, -EINVAL if it is not memory of a process, -ENOBUFS if too much is pinned
- * already, -ENOMEM.
+ * Context: process; sleeps until the pages have come.
+ * Return: the memory, QUEUED and on no list, with what could be pinned; it is
+ * not registered.  Or ERR_PTR: -EMSGSIZE if a page or less could be pinned,
+ * -EFAULT if nothing could be, -EINVAL if it is other memory, -ENOBUFS if too
+ * much is pinned already, -ENOMEM.
  */
 struct sdp_umr *sdp_umr_make(struct sdp_conn *conn, u8 op, u8 dir,
 			     const struct iov_iter *iter, size_t bytes,
@@ -87,7 +88,7 @@ struct sdp_umr *sdp_umr_make(struct sdp_conn *conn, u8 op, u8 dir,
 		sdp_umr_free(umr);
 		return ERR_PTR(err);
 	}
-	/* What could be pinned of it may be too little to be worth it. */
+	/* What could be pinned may be too little to be worth it. */
 	if (umr->umem.bytes <= PAGE_SIZE) {
 		sdp_umr_return(conn, umr);
 		return ERR_PTR(-EMSGSIZE);
@@ -96,16 +97,17 @@ struct sdp_umr *sdp_umr_make(struct sdp_conn *conn, u8 op, u8 dir,
 }
 
 /**
- * sdp_umr_reg() - have the device know it
+ * sdp_umr_reg() - register pinned memory with the device
  * @conn: the connection
  * @umr: from sdp_umr_make()
  *
- * The device does not go before the caller has put it on its list, or returned it:
- * so he does one of the two next, and touches no memory of a user before.
+ * The device cannot be removed before the caller has put @umr on its list or
+ * has returned it.  So the caller does one of the two next, and accesses no
+ * user memory before that.
  *
- * Context: process; sleeps, for nobody but the device.
- * Return: 0; -ENODEV if the connection is dead, or the transport's error: it
- * is to be returned.
+ * Context: process; sleeps, but only for the device.
+ * Return: 0; -ENODEV if the connection is dead, or the transport's error.
+ * After an error the caller calls sdp_umr_return().
  */
 int sdp_umr_reg(struct sdp_conn *conn, struct sdp_umr *umr)
 {
@@ -119,9 +121,9 @@ int sdp_umr_reg(struct sdp_conn *conn, struct sdp_umr *umr)
 }
 
 /**
- * sdp_umr_return() - undo it
+ * sdp_umr_return() - deregister, unpin and free
  * @conn: the connection
- * @umr: on no list; IDLE, or told to nobody
+ * @umr: on no list; IDLE, or never posted
  *
  * Context: process; sleeps.
  */
@@ -138,7 +140,7 @@ void sdp_umr_return(struct sdp_conn *conn, struct sdp_umr *umr)
 
 /**
  * sdp_umr_why() - the counter for what could not be registered
- * @err: of sdp_umr_make(), or of making its message
+ * @err: error of sdp_umr_make(), or of making or queueing its message
  *
  * Context: any.
  * Return: one of SDP_CNT_COPIED_*.
@@ -159,10 +161,10 @@ enum sdp_counter sdp_umr_why(int err)
 }
 
 /**
- * sdp_umr_copied() - what might have been registered is copied: count, and trace
+ * sdp_umr_copied() - count and trace what is copied instead of registered
  * @conn: the connection
  * @why: one of SDP_CNT_COPIED_*
- * @bytes: how much of it
+ * @bytes: how many are copied
  *
  * Context: any.
  */
@@ -172,7 +174,7 @@ void sdp_umr_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes)
 	trace_sdp_copied(conn->id, bytes, sdp_counter_name(why));
 }
 
-/* The oldest, if it is free; adds to @bytes what was moved. */
+/* Take the oldest off its list if it is IDLE; add to @bytes what was moved. */
 static struct sdp_umr *sdp_umr_take(struct sdp_conn *conn,
 				    struct list_head *umrs, size_t *bytes)
 {
@@ -196,7 +198,7 @@ static struct sdp_umr *sdp_umr_take(struct sdp_conn *conn,
  * @umrs: a list of zsrc or zsink
  *
  * Context: process; sleeps.
- * Return: bytes of theirs that were moved.
+ * Return: how many of their bytes were moved.
  */
 size_t sdp_umr_reap(struct sdp_conn *conn, struct list_head *umrs)
 {
@@ -226,9 +228,9 @@ static bool sdp_umr_end_in(struct sdp_conn *conn, struct list_head *umrs,
 }
 
 /**
- * sdp_umr_end_key() - the peer has had our device forget a key
+ * sdp_umr_end_key() - the peer has invalidated a key by Send-with-Invalidate
  * @conn: the connection, conn->lock held
- * @key: which
+ * @key: the key
  *
  * Context: process or softirq.
  * Return: false if nothing was advertised to the peer under that key.
@@ -241,10 +243,11 @@ bool sdp_umr_end_key(struct sdp_conn *conn, u32 key)
 }
 
 /**
- * sdp_umr_hold() - the connection dies: what callers have listed stays on the list
+ * sdp_umr_hold() - keep what callers have listed while a connection is torn down
  * @umrs: a list of the connection's, conn->lock held
  *
- * Until sdp_umr_drop() has made it IDLE.
+ * It becomes INVALIDATING, so that callers leave it on the list until
+ * sdp_umr_drop() has made it IDLE.
  *
  * Context: process or softirq.
  */
@@ -261,9 +264,9 @@ void sdp_umr_hold(struct list_head *umrs)
  * @conn: the connection, which is dead, and whose queue pair is gone
  * @umrs: a list that sdp_umr_hold() was called for
  *
- * The callers may be kept by a page that does not come, and a device that is removed
- * does not wait for that.  The lists stay as they are meanwhile: nobody takes from
- * them what is not IDLE, or puts anything behind it when the connection is dead.
+ * The callers may wait for a page that does not come, and removal of a device
+ * must not wait for that.  The lists do not change meanwhile: no caller takes
+ * off what is not IDLE, or adds anything once the connection is dead.
  *
  * Context: process; sleeps.
  */
@@ -274,7 +277,7 @@ void sdp_umr_drop(struct sdp_conn *conn, struct list_head *umrs)
 	list_for_each_entry(umr, umrs, node) {
 		if (umr->umem.mr)
 			conn->xp->dereg(conn, &umr->umem);
-		/* What is async is copied from perhaps, and the worker's to return. */
+		/* Async memory may still be copied; the worker returns it. */
 		if (!umr->async)
 			sdp_umem_try_unpin(&umr->umem);
 	}

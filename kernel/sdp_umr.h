@@ -16,9 +16,9 @@ void sdp_umr_return(struct sdp_conn *conn, struct sdp_umr *umr);
 size_t sdp_umr_reap(struct sdp_conn *conn, struct list_head *umrs);
 
 /**
- * sdp_umr_fill_avail() - it is the peer's from now on
- * @umr: what a SrcAvail or SinkAvail is about to name; conn->lock held
- * @hdr: the message's; length, key and address are filled in
+ * sdp_umr_fill_avail() - advertise memory: the peer may access it from now on
+ * @umr: memory that a SrcAvail or SinkAvail is about to name; conn->lock held
+ * @hdr: header of the message; length, key and address are filled in
  *
  * Context: process or softirq.
  */
@@ -33,12 +33,12 @@ static inline void sdp_umr_fill_avail(struct sdp_umr *umr,
 }
 
 /**
- * sdp_umr_comes_back() - the peer has done with it
+ * sdp_umr_comes_back() - the advert of this memory is resolved
  * @conn: the connection, conn->lock held
  * @umr: ADVERTISED until now
  *
- * Its key is to lead nowhere before it is free, if it does not already: the peer may
- * have seen to that by Send-with-Invalidate.  tx.done is the caller's.
+ * Its key has to be invalidated before it is IDLE, unless the peer has done so
+ * by Send-with-Invalidate.  The caller sets tx.done.
  *
  * Context: process or softirq.
  */
@@ -58,11 +58,11 @@ enum sdp_counter sdp_umr_why(int err);
 void sdp_umr_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes);
 
 /**
- * sdp_umr_write_least() - room in a SinkAvail that is worth writing to
+ * sdp_umr_write_least() - least room in a SinkAvail that is worth writing to
  * @conn: the connection
  *
  * Context: any.
- * Return: bytes; more than a message brings, and more than a page.
+ * Return: bytes; more than a full message carries, and more than a page.
  */
 static inline u32 sdp_umr_write_least(const struct sdp_conn *conn)
 {

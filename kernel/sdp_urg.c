@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Urgent data on the side that reads (protocol text, 4.7).
+ * Urgent data on the receiving side (protocol text, 4.7).
  *
  * The semantics are TCP's, to the letter, since programs that use urgent data
- * know nothing else: there is one urgent byte at a time, a newer replaces it;
- * out of line it is read by MSG_OOB once, and a read of the stream stops before
- * it, once, and then leaves it out; with SO_OOBINLINE the read stops too, and
- * the byte is part of the stream.  An urgent byte that was replaced is in the
- * stream again, unless the reader stood right before it: then it is a hole.
+ * know nothing else.  There is one urgent byte at a time; a newer one replaces
+ * it.  Out of line it is read by MSG_OOB, once, and a read of the stream stops
+ * before it, once, and then leaves it out.  With SO_OOBINLINE a read stops
+ * before it too, and the byte is part of the stream.  An urgent byte that was
+ * replaced is part of the stream again, unless the reader stood right before
+ * it: then it is a hole.
  *
- * SDP tells the place of the urgent byte only with the byte (OOB_PRES), where
- * TCP's header points ahead.  So OOB_PEND, which comes before, has SIGURG sent
- * and nothing more; an older urgent byte stays until the newer is there.
+ * SDP tells the place of the urgent byte only with the byte itself (OOB_PRES),
+ * where TCP's header points ahead.  So OOB_PEND, which comes before, raises
+ * SIGURG and does nothing more; an older urgent byte stays until the newer one
+ * is there.
  *
- * Two things know the mark.  rx.urg.seq is its place, counted as rx.read is,
- * under rx.lock: for questions.  A buffer whose last byte is urgent carries the
- * mark's name, and nothing is merged behind it: a reader who copies without a
- * lock while more arrives cannot run over it.
+ * The mark is kept twice.  rx.urg.seq is its place, counted as rx.read is,
+ * under rx.lock: it answers questions.  And a buffer whose last byte is urgent
+ * carries the mark's name, and nothing is appended to it: a reader that copies
+ * without a lock while more arrives cannot run over the mark.
  */
 #include "sdp_buf.h"
 #include "sdp_urg.h"
 
 enum {
 	SDP_URG_VALID	= 0x100,	/* the low byte is the urgent one */
-	SDP_URG_READ	= 0x200,	/* it was taken, the reader is not past */
+	SDP_URG_READ	= 0x200,	/* it was read, and not yet passed */
 };
 
 /**
- * sdp_urg_announced() - OOB_PEND or OOB_PRES came
+ * sdp_urg_announced() - account an OOB_PEND or OOB_PRES that came
  * @conn: the connection, rx.lock held
  * @pend: the message says that urgent data is under way
  * @pres: the message ends with urgent data
  *
  * Context: process or softirq.
- * Return: true if the owner is to be signalled: once for each urgent byte,
- * when it is announced, or comes unannounced.
+ * Return: true if the socket's owner is to be signalled: once for each urgent
+ * byte, when it is announced, or when it comes unannounced.
  */
 bool sdp_urg_announced(struct sdp_conn *conn, bool pend, bool pres)
 {
@@ -52,7 +54,7 @@ bool sdp_urg_announced(struct sdp_conn *conn, bool pend, bool pres)
 	return signal;
 }
 
-/* Where a read will begin: holes are no part of the stream. */
+/* Where the next read begins: holes are no part of the stream. */
 static u32 sdp_urg_begin(const struct sdp_conn *conn, bool inlined)
 {
 	u32 read = conn->rx.read;
@@ -64,7 +66,7 @@ static u32 sdp_urg_begin(const struct sdp_conn *conn, bool inlined)
 }
 
 /**
- * sdp_urg_arrived() - an urgent byte has been put at the end of rx.queue
+ * sdp_urg_arrived() - record an urgent byte that goes to the end of rx.queue
  * @conn: the connection, rx.lock held
  * @seq: its place in the stream
  * @byte: the byte
@@ -81,19 +83,19 @@ u32 sdp_urg_arrived(struct sdp_conn *conn, u32 seq, u8 byte)
 		WRITE_ONCE(conn->rx.urg.holes, begin - conn->rx.read + 1);
 	}
 	conn->rx.urg.seq = seq;
-	if (!++conn->rx.urg.mark)	/* 0 is for buffers without */
+	if (!++conn->rx.urg.mark)	/* 0 means that a buffer has no mark */
 		conn->rx.urg.mark++;
 	WRITE_ONCE(conn->rx.urg.data, SDP_URG_VALID | byte);
 	return conn->rx.urg.mark;
 }
 
 /**
- * sdp_urg_stops() - does a read end before the last byte of this buffer?
+ * sdp_urg_stops() - whether a read ends before the last byte of a buffer
  * @conn: the connection
- * @buf: a buffer that was taken over by the reader, with its mark set
+ * @buf: a buffer that the reader has taken over, with its mark set
  *
  * Context: any.
- * Return: true if that byte is the urgent one still.
+ * Return: true if that byte is still the urgent one.
  */
 bool sdp_urg_stops(const struct sdp_conn *conn, const struct sdp_buf *buf)
 {
@@ -102,8 +104,8 @@ bool sdp_urg_stops(const struct sdp_conn *conn, const struct sdp_buf *buf)
 }
 
 /**
- * sdp_urg_passed() - the reader has moved rx.read
- * @conn: the connection, rx.lock held
+ * sdp_urg_passed() - drop the mark and the holes that the reader has passed
+ * @conn: the connection, rx.lock held; the reader has moved rx.read
  *
  * Context: process.
  */
@@ -123,9 +125,9 @@ void sdp_urg_passed(struct sdp_conn *conn)
 }
 
 /**
- * sdp_urg_place() - where does the reader stand?
+ * sdp_urg_place() - what stands at a place of the stream
  * @conn: the connection
- * @ahead: bytes from rx.read to the place, that were peeked at
+ * @ahead: bytes from rx.read to the place, which were peeked at
  *
  * Context: process or softirq.
  * Return: enum sdp_urg_place.
@@ -146,9 +148,9 @@ enum sdp_urg_place sdp_urg_place(struct sdp_conn *conn, u32 ahead)
 }
 
 /**
- * sdp_urg_at_mark() - SIOCATMARK
+ * sdp_urg_at_mark() - whether the reader stands at the urgent byte (SIOCATMARK)
  * @conn: the connection
- * @inlined: SO_OOBINLINE
+ * @inlined: SO_OOBINLINE is set
  *
  * Context: process or softirq.
  * Return: true if the next byte of the stream is the urgent one.
@@ -165,13 +167,13 @@ bool sdp_urg_at_mark(struct sdp_conn *conn, bool inlined)
 }
 
 /**
- * sdp_urg_take() - recv(MSG_OOB)
+ * sdp_urg_take() - read the urgent byte (MSG_OOB)
  * @conn: the connection
  * @peek: leave it there
- * @byte: is set
+ * @byte: set to the urgent byte
  *
  * Context: process.
- * Return: 0; -EINVAL if there is none, or it was taken; -EAGAIN if it was
+ * Return: 0; -EINVAL if there is none, or it was read; -EAGAIN if it was
  * announced and is not here yet.
  */
 int sdp_urg_take(struct sdp_conn *conn, bool peek, u8 *byte)
@@ -191,7 +193,7 @@ int sdp_urg_take(struct sdp_conn *conn, bool peek, u8 *byte)
 }
 
 /**
- * sdp_urg_is_valid() - would recv(MSG_OOB) give it?
+ * sdp_urg_is_valid() - whether recv(MSG_OOB) would return an urgent byte
  * @conn: the connection
  *
  * Context: any.
@@ -203,12 +205,12 @@ bool sdp_urg_is_valid(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_urg_readable() - bytes that a read would give, as poll() counts them
+ * sdp_urg_readable() - bytes that a read would return, as poll() counts them
  * @conn: the connection
- * @inlined: SO_OOBINLINE
+ * @inlined: SO_OOBINLINE is set
  *
  * Context: process or softirq.
- * Return: bytes; without the urgent byte if the reader stands at it.
+ * Return: bytes; the urgent byte is left out if the reader stands at it.
  */
 u32 sdp_urg_readable(struct sdp_conn *conn, bool inlined)
 {
@@ -228,7 +230,7 @@ u32 sdp_urg_readable(struct sdp_conn *conn, bool inlined)
 /**
  * sdp_urg_inq() - bytes up to the mark, as SIOCINQ counts them
  * @conn: the connection
- * @inlined: SO_OOBINLINE
+ * @inlined: SO_OOBINLINE is set
  *
  * Context: process or softirq.
  * Return: bytes; all that arrived if there is no mark, or @inlined.

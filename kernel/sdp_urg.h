@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Urgent data on the side that reads (protocol text, 4.7).
+ * Urgent data on the receiving side (protocol text, 4.7); see sdp_urg.c.
  */
 #ifndef _SDP_URG_H
 #define _SDP_URG_H
@@ -11,14 +11,14 @@
 enum sdp_urg_place {
 	SDP_URG_NOTHING,
 	SDP_URG_MARK,		/* the urgent byte */
-	SDP_URG_HOLE,		/* one that a newer has replaced */
+	SDP_URG_HOLE,		/* an urgent byte that a newer replaced */
 };
 
 /**
- * sdp_urg_any() - is there anything urgent to be careful of?
+ * sdp_urg_any() - whether there is anything urgent to be careful of
  * @conn: the connection
  *
- * Context: any; a hint for who holds no lock.
+ * Context: any; without rx.lock the answer is a hint.
  * Return: false for streams without urgent data.
  */
 static inline bool sdp_urg_any(const struct sdp_conn *conn)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sleeps of a caller in send() or recv().
+ * How a caller sleeps in send() or recv().
  *
- * He sleeps on conn->wq and polls the completion queues in his own context when an
- * event wakes him: so a ping-pong costs one wake-up per message, as it does a verbs
- * program.  The socket lock is given back for the time.  Signals and time-outs end
- * a sleep as they end TCP's; but nobody leaves while a device may touch his memory.
+ * The caller sleeps on conn->wq, and polls the completion queues in its own
+ * context when an event wakes it: so a ping-pong costs one wake-up per message,
+ * as it does a verbs program.  The socket lock is released meanwhile.  Signals
+ * and time-outs end a sleep as they end TCP's; but no caller leaves while a
+ * device may access its memory.
  */
 #include <linux/sched/signal.h>
 #include "sdp_busy_poll.h"
@@ -24,10 +25,10 @@ static unsigned int sdp_wait_busy_poll(const struct sock *sk)
 
 /**
  * sdp_wait_event() - sleep until something happened on the connection
- * @sk: locked; not meanwhile
+ * @sk: locked; released while asleep
  * @conn: its connection, entered
- * @wait: the caller's entry on conn->wq, with woken_wake_function(); he has looked
- *	at what he waits for since he is on it
+ * @wait: the caller's entry on conn->wq, with woken_wake_function(); the caller
+ *	has looked at what it waits for since the entry was added
  * @timeo: jiffies at most; what has gone by is taken off
  *
  * Context: process.
@@ -49,15 +50,16 @@ int sdp_wait_event(struct sock *sk, struct sdp_conn *conn,
 }
 
 /**
- * sdp_wait_until() - the same, but no longer than memory is to be advertised
- * @sk: as above
- * @conn: as above
- * @wait: as above
- * @until: jiffies
- * @timeo: as above
+ * sdp_wait_until() - sdp_wait_event(), with a time to do something else
+ * @sk: locked; released while asleep
+ * @conn: its connection, entered
+ * @wait: the caller's entry on conn->wq, as for sdp_wait_event()
+ * @until: jiffies when the caller has to act, as to cancel what it advertises
+ * @timeo: jiffies at most; what has gone by is taken off
  *
  * Context: process.
- * Return: as above; -ETIME: it is time to take the memory back.
+ * Return: 0: look again; -ETIME: it is @until; -EAGAIN: the time is over;
+ * -EINTR or -ERESTARTSYS.
  */
 int sdp_wait_until(struct sock *sk, struct sdp_conn *conn,
 		   wait_queue_entry_t *wait, unsigned long until, long *timeo)
@@ -77,8 +79,8 @@ int sdp_wait_until(struct sock *sk, struct sdp_conn *conn,
 }
 
 /**
- * sdp_wait_memory() - give others time to free some
- * @sk: locked; not meanwhile
+ * sdp_wait_memory() - give others time to free memory
+ * @sk: locked; released while asleep
  * @timeo: jiffies at most; what has gone by is taken off
  *
  * TCP does not fail when memory is short, it waits; so do we.
@@ -102,19 +104,19 @@ int sdp_wait_memory(struct sock *sk, long *timeo)
 	return 0;
 }
 
-/* The same as SDP_CHECK_CANCEL, if the caller is being killed. */
+/* SDP_CHECK_CANCEL of a caller that is being killed. */
 enum { SDP_WAIT_KILLED = 5 * HZ };
 
 /**
- * sdp_wait_cancelled() - sleep until memory may have come back
- * @sk: locked; not meanwhile
+ * sdp_wait_cancelled() - sleep until cancelled memory may be the caller's again
+ * @sk: locked; released while asleep
  * @conn: its connection, entered
  * @wait: the caller's entry on conn->wq
- * @since: jiffies when something was heard of it last
+ * @since: jiffies of the last news of that memory
  *
- * After too long a time it is had back in the only other way: by ending the
- * connection.  No signal ends it, since memory that a device may touch is not the
- * caller's.
+ * After too long a time there is only one other way to get it: to end the
+ * connection.  No signal ends the sleep, since memory that a device may access
+ * is not the caller's.
  *
  * Context: process.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The sleeps of a caller in send() or recv(); see sdp_wait.c. */
+/* How a caller sleeps in send() or recv(); see sdp_wait.c. */
 #ifndef _SDP_WAIT_H
 #define _SDP_WAIT_H
 

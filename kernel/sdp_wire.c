@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bytes of the wire to numbers and back.
+ * Encoding and decoding of SDP messages.
  *
- * What a message identifier allows stands in one table of 256 bytes: the size
- * of its extended header, and whether user data may follow.  Everything that
- * arrives goes through sdp_wire_get() before anyone believes a single number
- * of it; the checks there are those of section 5.3, and what they let through
- * can be used without asking again: the extended header is there, and
- * sdp_wire_payload() cannot underflow.
+ * One table of 256 entries, indexed by message identifier, has the size of the
+ * extended header and whether user data may follow.  sdp_wire_get() makes the
+ * checks of section 5.3 before anything else uses a number of a received
+ * message.  What passes can be used without further checks: the extended
+ * header is there, and sdp_wire_payload() cannot underflow.
  *
- * Nothing is kept, nothing is allocated, and no byte beyond the count given is
- * ever looked at.  The data path's messages (put, get) lie in buffers aligned
- * to 8 bytes and are read in place; a Hello comes out of a CM datagram with an
- * alignment of its own and is copied first.
+ * The functions keep no state, allocate nothing, and read no byte beyond the
+ * count that they are given.  Messages of the data path (put, get) lie in
+ * buffers aligned to 8 bytes and are accessed in place.  A Hello or HelloAck
+ * comes out of a CM datagram with an alignment of its own and is copied first.
  */
 
 #include <linux/string.h>
@@ -21,7 +20,7 @@
 
 #include "sdp_wire.h"
 
-/* What sdp_wire_kind[] says about a MID; 0 for one that may not arrive. */
+/* Entry of sdp_wire_kind[] for a MID; 0: the MID must not arrive. */
 enum sdp_wire_kind_bits {
 	KIND_EXT	= 0x1f,		/* bytes of the extended header */
 	KIND_PAYLOAD	= 0x40,		/* user data may follow */
@@ -44,11 +43,12 @@ static const u8 sdp_wire_kind[256] = {
 	[SDP_MID_CH_RCV_BUF_ACK]	= KIND_KNOWN | sizeof(__be32),
 	[SDP_MID_SUSP_COMM]		= KIND_KNOWN | sizeof(__be64),
 	[SDP_MID_SUSP_COMM_ACK]		= KIND_KNOWN,
-	/* Nobody knows what they carry, so any length will do. */
+	/* Their content is unknown, so any length is accepted. */
 	[SDP_MID_EXPERIMENTAL_FIRST ... SDP_MID_EXPERIMENTAL_LAST] =
 					  KIND_KNOWN | KIND_PAYLOAD,
-	/* 2.3 has data of the other half in it, and 4.4 never says whether these
-	 * count in NonDiscards: refused, as they cannot be put in order.
+	/* No payload.  By 2.3 a SinkAvail may carry data of the other half, but
+	 * 4.4 does not say whether such data counts in NonDiscards.  It could
+	 * not be put in order, so it is refused.
 	 */
 	[SDP_MID_SINK_AVAIL]		= KIND_KNOWN |
 					  sizeof(struct sdp_wire_sinkah),
@@ -62,8 +62,8 @@ static const u8 sdp_wire_kind[256] = {
  * @mid: message identifier, from the wire
  *
  * Context: any; pure.
- * Return: bytes, 0 for a MID without one or unknown; never more than
- * SDP_LEN_EXT_MAX.  Hello and HelloAck are not meant here.
+ * Return: bytes, at most SDP_LEN_EXT_MAX; 0 for a MID that is unknown or has no
+ * extended header.  Hello and HelloAck are not covered.
  */
 unsigned int sdp_wire_ext_len(u8 mid)
 {
@@ -107,8 +107,8 @@ static void put_ext(void *to, const struct sdp_wire_msg *msg)
 
 /**
  * sdp_wire_put() - write the BSDH and the extended header of a message
- * @to: at least SDP_LEN_BSDH + sdp_wire_ext_len(@msg->mid) bytes
- * @msg: what to write; @msg->len counts the payload too
+ * @to: room for at least SDP_LEN_BSDH + sdp_wire_ext_len(@msg->mid) bytes
+ * @msg: what to write; @msg->len includes the payload
  *
  * Context: any; pure.
  * Return: bytes written.
@@ -170,7 +170,7 @@ static void get_ext(struct sdp_wire_msg *msg, const void *from)
  * @from: the message as it arrived
  * @bytes: the completion's byte count
  *
- * Checks 5.3: byte count at least 16 plus the extended header, Len equal to
+ * Checks of 5.3: byte count at least 16 plus the extended header, Len equal to
  * the byte count, messages without payload exactly as long as their headers,
  * a SrcAvail's inline bytes within its Len, no Hello or HelloAck.  Reserved
  * MIDs are SDP_WIRE_BAD_MID; experimental ones (0x40..0x7f) pass.
@@ -214,7 +214,7 @@ enum sdp_wire_verdict sdp_wire_get(struct sdp_wire_msg *msg, const void *from,
 	return SDP_WIRE_OK;
 }
 
-/* Hello and HelloAck: MSeq and MSeqAck are 0, they start the count. */
+/* In Hello and HelloAck MSeq and MSeqAck are 0: the numbers start there. */
 static void put_hello_bsdh(struct sdp_wire_bsdh *bsdh, u8 mid, u16 bufs, u32 len)
 {
 	bsdh->mid = mid;
@@ -222,7 +222,7 @@ static void put_hello_bsdh(struct sdp_wire_bsdh *bsdh, u8 mid, u16 bufs, u32 len
 	bsdh->len = cpu_to_be32(len);
 }
 
-/* A byte of MaxAdverts has no room for what the 16 bits may say. */
+/* MaxAdverts is one byte: a larger 16-bit value becomes 255. */
 static u8 max_adverts_byte(u16 max_adverts)
 {
 	return max_adverts < 0xff ? max_adverts : 0xff;
@@ -231,7 +231,7 @@ static u8 max_adverts_byte(u16 max_adverts)
 /**
  * sdp_wire_put_hello() - write a Hello, 92 bytes
  * @to: at least SDP_LEN_HELLO bytes
- * @hello: what to say; @hello->version is written as given
+ * @hello: its fields; the version is written as given
  *
  * Context: any; pure.
  */
@@ -260,11 +260,11 @@ void sdp_wire_put_hello(void *to, const struct sdp_wire_hello *hello)
  * sdp_wire_get_hello() - read and check a Hello as section 1.4 says
  * @hello: filled in; valid only when the verdict is SDP_WIRE_OK
  * @from: the CM REQ's private data
- * @bytes: how many there are; 92 or more (the CM hands up all it has)
+ * @bytes: size of the private data; 92 or more (the CM hands up all it has)
  *
  * Context: any; pure.
- * Return: SDP_WIRE_OK, or what is wrong.  That the addresses are the path's
- * is not checked here.
+ * Return: SDP_WIRE_OK, or what is wrong.  Whether the addresses are those of
+ * the path is not checked here.
  */
 enum sdp_wire_verdict sdp_wire_get_hello(struct sdp_wire_hello *hello,
 					 const void *from, u32 bytes)
@@ -307,15 +307,15 @@ enum sdp_wire_verdict sdp_wire_get_hello(struct sdp_wire_hello *hello,
 }
 
 /**
- * sdp_wire_takes_offers() - does a peer take SrcAvail for what it is?
+ * sdp_wire_takes_offers() - whether a peer understands SrcAvail
  * @peer: its Hello or HelloAck
  *
- * No bit says so, and there are implementations that deliver its header as data
- * (section 7): they announce one advert, and a buffer size that those which
- * take it do not have.
+ * No bit says so, and some implementations deliver the header of a SrcAvail as
+ * data (section 7).  Those announce MaxAdverts 1, and a buffer size that is
+ * never the size announced by an implementation that understands SrcAvail.
  *
  * Context: any; pure.
- * Return: true if it may be sent one.
+ * Return: true if a SrcAvail may be sent to it.
  */
 bool sdp_wire_takes_offers(const struct sdp_wire_hello *peer)
 {
@@ -325,7 +325,7 @@ bool sdp_wire_takes_offers(const struct sdp_wire_hello *peer)
 /**
  * sdp_wire_put_hello_ack() - write a HelloAck, 196 bytes
  * @to: at least SDP_LEN_HELLO_ACK bytes
- * @ack: uses bufs, version, max_adverts (at most 255) and rcvsz
+ * @ack: uses bufs, version, cap, max_adverts (at most 255) and rcvsz
  *
  * Context: any; pure.
  */
@@ -348,8 +348,8 @@ void sdp_wire_put_hello_ack(void *to, const struct sdp_wire_hello *ack)
  * sdp_wire_get_hello_ack() - read and check a HelloAck
  * @ack: filled in; a MaxAdverts of 0 is taken for 1 (1.3)
  * @from: the CM REP's private data
- * @bytes: how many there are; its Len may be any value from 24 to that
- *	(the misprinted 204 too, though the CM cuts it at 196)
+ * @bytes: size of the private data; Len may be any value from 24 to @bytes, or
+ *	the misprinted 204, though the CM cuts that at 196
  *
  * Context: any; pure.
  * Return: SDP_WIRE_OK, or what is wrong.
@@ -389,16 +389,17 @@ enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
 }
 
 /**
- * sdp_wire_is_port() - is a hardware address that of the port with this GID?
- * @hwaddr: of IP over InfiniBand, SDP_WIRE_IPOIB bytes: flags, the number of a queue
- *	pair (of three bytes), and the GID of a port (RFC 4391, 9.1.1)
- * @gid: of a port, SDP_WIRE_GID bytes: the prefix of the subnet and the number of the
- *	port, which is unique
+ * sdp_wire_is_port() - whether an IPoIB hardware address is that of a port
+ * @hwaddr: hardware address of IP over InfiniBand, SDP_WIRE_IPOIB bytes: flags,
+ *	queue pair number (three bytes), and the GID of a port (RFC 4391, 9.1.1)
+ * @gid: GID of the port, SDP_WIRE_GID bytes: the prefix of the subnet and the
+ *	unique number of the port
  *
- * A port has its GID with the prefix that it came with, fe80::/64, as well as with that
- * of its subnet: who has learnt one of them before a subnet manager gave the other means
- * the same port.  One net device differs from another of the port in flags or number
- * only, or has a GID of its own.
+ * A port has its GID with the default prefix, fe80::/64, and with the prefix of
+ * its subnet.  An address that was learnt before a subnet manager assigned the
+ * latter means the same port, so a default prefix matches any other.  Net
+ * devices of one port differ in flags or queue pair number only, or have a GID
+ * of their own.
  *
  * Context: any; pure.
  * Return: true if it is.

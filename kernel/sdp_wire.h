@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The whole wire on one page: what an SDP message looks like, and the only
- * functions that read or write its bytes.
+ * The layout of SDP messages, and the only functions that read or write their
+ * bytes.
  *
  * Pure: types and byte order, nothing else of the kernel.  KUnit and the
  * user-space tests compile this file as it stands.
  *
- * The protocol text is docs/protocol.md, here and wherever sections are cited:
- * 1.2 Hello, 1.3 HelloAck, 2.1 BSDH, 2.3 extended headers.
+ * The protocol text, whose sections are cited here and elsewhere, is
+ * docs/protocol.md: 1.2 Hello, 1.3 HelloAck, 2.1 BSDH, 2.3 extended headers.
  */
 #ifndef _SDP_WIRE_H
 #define _SDP_WIRE_H
@@ -42,14 +42,14 @@ enum sdp_mid {
 /* BSDH flags, 2.1.  Other bits: sent 0, ignored on receipt. */
 enum sdp_flags {
 	SDP_FLAG_OOB_PRES	= 0x01,	/* the last payload byte is urgent */
-	SDP_FLAG_OOB_PEND	= 0x02,	/* urgent data is queued behind */
+	SDP_FLAG_OOB_PEND	= 0x02,	/* urgent data is queued behind it */
 	SDP_FLAG_REQ_PIPE	= 0x04,	/* the sink would like pipelined mode */
 };
 
-/* Capabilities, 1.2; in a HelloAck the first alone (1.3). */
+/* Capabilities (1.2); a HelloAck has SDP_CAP_INVALIDATE only (1.3). */
 enum sdp_hello_cap {
-	SDP_CAP_INVALIDATE		= 0x1,	/* may be sent Send-with-Invalidate */
-	SDP_CAP_EXTENDED_MAXADVERTS	= 0x2,
+	SDP_CAP_INVALIDATE		= 0x1,	/* accepts Send-with-Invalidate */
+	SDP_CAP_EXTENDED_MAXADVERTS	= 0x2,	/* ext_max_adverts counts */
 };
 
 enum sdp_wire_const {
@@ -59,7 +59,9 @@ enum sdp_wire_const {
 	 * some data; the annex's own minimum is not known (1.4).
 	 */
 	SDP_WIRE_RCVSZ_MIN	= 64,
-	/* Buffers to post at the least, 3.3; sdp_flow_owes_update() needs it. */
+	/* Receive buffers to post at least (3.3); sdp_flow_owes_update() relies
+	 * on it.
+	 */
 	SDP_WIRE_CREDITS_MIN	= 4,
 };
 
@@ -94,7 +96,7 @@ static_assert(sizeof(struct sdp_wire_hh) == 76);
 
 struct sdp_wire_hah {
 	u8	version;
-	u8	cap;			/* in bits 3:0; others leave it 0 */
+	u8	cap;			/* capabilities in bits 3:0; others send 0 */
 	u8	reserved2;
 	u8	max_adverts;
 	__be32	act_rcvsz;
@@ -124,7 +126,7 @@ enum sdp_wire_len {
 	SDP_LEN_BSDH		= sizeof(struct sdp_wire_bsdh),
 	SDP_LEN_HELLO		= SDP_LEN_BSDH + sizeof(struct sdp_wire_hh),
 	SDP_LEN_HELLO_ACK	= SDP_LEN_BSDH + sizeof(struct sdp_wire_hah),
-	/* What a HelloAck must at least hold: up to and with ActRcvSz (1.4). */
+	/* Shortest HelloAck that is accepted: up to and with ActRcvSz (1.4). */
 	SDP_LEN_HELLO_ACK_MIN	= 24,
 	SDP_LEN_EXT_MAX		= sizeof(struct sdp_wire_sinkah),
 	SDP_LEN_HDR_MAX		= SDP_LEN_BSDH + SDP_LEN_EXT_MAX,
@@ -135,13 +137,13 @@ static_assert(SDP_LEN_HELLO_ACK == 196);
 
 /*
  * A message in host byte order: the BSDH and, by its MID, the extended header.
- * What sdp_wire_put() writes and sdp_wire_get() found.
+ * sdp_wire_put() writes it, sdp_wire_get() reads it.
  */
 struct sdp_wire_msg {
 	u8	mid;
 	u8	flags;
 	u16	bufs;
-	u32	len;		/* bytes, of the whole message */
+	u32	len;		/* bytes of the whole message */
 	u32	mseq;
 	u32	mseq_ack;
 	union {
@@ -164,7 +166,7 @@ struct sdp_wire_hello {
 	u8	version;
 	u8	ipv;		/* 4 or 6; Hello only */
 	u8	cap;		/* enum sdp_hello_cap */
-	u16	max_adverts;	/* 16 bits with EXTENDED_MAXADVERTS */
+	u16	max_adverts;	/* 16 bits with EXTENDED_MAXADVERTS, else 8 */
 	u32	des_rcvsz;	/* bytes with BSDH; Hello only */
 	u32	rcvsz;		/* LocalRcvSz or ActRcvSz, bytes with BSDH */
 	u16	port;		/* LocalPort, host order; Hello only */
@@ -172,7 +174,7 @@ struct sdp_wire_hello {
 	u8	dst_ip[16];
 };
 
-/* Why a Hello or HelloAck was refused; words for traces and counters. */
+/* Why a Hello, HelloAck or other message was refused. */
 enum sdp_wire_verdict {
 	SDP_WIRE_OK,
 	SDP_WIRE_SHORT,		/* fewer bytes than the message needs */
@@ -191,8 +193,8 @@ enum sdp_wire_verdict sdp_wire_get(struct sdp_wire_msg *msg, const void *from,
 				   u32 bytes);
 
 /**
- * sdp_wire_payload() - bytes of user data in a message that sdp_wire_get() took
- * @msg: the message
+ * sdp_wire_payload() - bytes of user data in a message
+ * @msg: the message; sdp_wire_get() has accepted it
  *
  * Context: any; pure.
  * Return: bytes behind the BSDH and the extended header.
@@ -211,8 +213,8 @@ enum sdp_wire_verdict sdp_wire_get_hello_ack(struct sdp_wire_hello *ack,
 					     const void *from, u32 bytes);
 
 enum {
-	SDP_WIRE_GID	= 16,
-	SDP_WIRE_IPOIB	= 20,	/* of an address of IP over InfiniBand */
+	SDP_WIRE_GID	= 16,	/* bytes of a GID */
+	SDP_WIRE_IPOIB	= 20,	/* bytes of an IPoIB hardware address */
 };
 
 bool sdp_wire_is_port(const void *hwaddr, const void *gid);

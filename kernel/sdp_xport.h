@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a transport is: a table.  The protocol above never asks which it has.
+ * The interface of a transport.  The protocol above never asks which it has.
  *
  * A transport calls down into the movers (sdp_rx_arrived(), sdp_tx_wc()) and
- * raises events with sdp_conn_event(); it reaches the socket layer only by
+ * raises events with sdp_conn_event().  It reaches the socket layer only by
  * struct sdp_xport_upper, which it was given when it was initialised.
  */
 #ifndef _SDP_XPORT_H
@@ -19,92 +19,107 @@ struct sdp_msg;
 struct sdp_umem;
 
 /*
- * A connection exists before its transport has anything to post to or to poll, and
- * after: an address is being resolved, or the device has gone.  Whoever reaches a
- * connection may do so at any time, and need not know.  The transport sets
- * conn->queues when it has made the queues, and clears it, as it sets conn->dead,
- * before it takes them away, both under conn->lock.  What is marked (q) is called
- * while it is set, and is nobody's to call otherwise; of receives SDP_CONN_OPEN says
- * the same, under conn->rx.poll.
+ * A connection exists before its transport has queues to post to or to poll,
+ * while an address is being resolved, and after, when the device has gone.
+ * Callers may use a connection at any time, and need not know.  The transport
+ * sets conn->queues when it has made the queues.  Before it destroys them it
+ * clears conn->queues and sets conn->dead.  It does both under conn->lock.
+ *
+ * Functions marked (q) may only be called while conn->queues is set.  Those for
+ * receives may only be called while SDP_CONN_OPEN is set, under conn->rx.poll.
  */
 struct sdp_xport {
 	const char *name;
 	u8 id;			/* SDP_TRANSPORT_* */
 	u16 priv_size;		/* bytes of conn->xp_priv */
 
-	/* Start or stop hearing requests for a port of any namespace; counted.
-	 * Process context; sleep.  listen() returns 0, -ENOMEM, or -EADDRINUSE
-	 * if the port is taken by somebody outside the module.
+	/* Start taking requests for a port, of any namespace; counted.  Process
+	 * context; sleeps.  Returns 0, -ENOMEM, or -EADDRINUSE if somebody
+	 * outside the module has the port.
 	 */
 	int (*listen)(u16 port);
+	/* Undo one listen().  Process context; sleeps. */
 	void (*unlisten)(u16 port);
 
-	/* What the routing tables say of the way: conn->local.ip is set if it was
-	 * not.  Any context that may allocate with GFP_KERNEL.  0, or a negative
-	 * errno: with conn->reason set, or else for lack of something.
+	/* Look the route up; sets conn->local.ip if it was a wildcard.  Process
+	 * context; may allocate with GFP_KERNEL.  Returns 0 or a negative
+	 * errno: conn->reason is set, or else a resource is lacking.
 	 */
 	int (*route)(struct sdp_conn *conn);
-	/* Begin to connect @conn, after route(); the outcome comes as an event.
-	 * The same context.  0, or a negative errno for lack of something.
+	/* Begin to connect @conn, after route(); an event tells the outcome.
+	 * Process context; may allocate with GFP_KERNEL.  Returns 0, or a
+	 * negative errno if a resource is lacking.
 	 */
 	int (*connect)(struct sdp_conn *conn);
 
-	/* Carry out SDP_DO_DREQ, SDP_DO_DREP, SDP_DO_FREE, and what a refused
-	 * attempt needs.  Any context; the work is done elsewhere.
+	/* Carry out SDP_DO_DREQ, SDP_DO_DREP and SDP_DO_FREE, and clean up
+	 * after a refused attempt.  Any context; a worker does it.
 	 */
 	void (*act)(struct sdp_conn *conn, unsigned int actions);
 
-	/* (q) Under conn->lock.  0 or negative errno.
-	 * What post() does is said by msg->op; one that offers memory makes it
-	 * readable for the peer before the message goes.
+	/* (q) Post the request that msg->op says.  A message that advertises
+	 * memory first makes its key valid for the peer.  Under conn->lock.
+	 * Returns 0 or a negative errno.
 	 */
 	int (*post)(struct sdp_conn *conn, struct sdp_msg *msg);
+	/* (q) Post a receive buffer.  Under conn->lock.  Returns 0 or a
+	 * negative errno.
+	 */
 	int (*post_recv)(struct sdp_conn *conn, struct sdp_buf *buf);
 
-	/* Hand completions to sdp_rx_arrived(); under conn->rx.poll, with
-	 * SDP_CONN_OPEN.  Returns how many, at most @budget.
+	/* Hand receive completions to sdp_rx_arrived(); under conn->rx.poll,
+	 * with SDP_CONN_OPEN.  Returns how many, at most @budget.
 	 */
 	int (*poll_recv)(struct sdp_conn *conn, int budget);
-	/* (q) Hand completions to sdp_tx_wc(), with 0, -ETIMEDOUT where the
-	 * peer's device did not answer, or another errno; under conn->lock.
+	/* (q) Hand send completions to sdp_tx_wc(), with 0, -ETIMEDOUT where
+	 * the peer's device did not answer, or another errno; under conn->lock.
 	 */
 	void (*poll_send)(struct sdp_conn *conn);
-	/* Ask for one event; true if completions are already there.  The first
-	 * as poll_recv(), the second (q), under conn->lock.
+	/* Ask for one event of receives; under conn->rx.poll, with
+	 * SDP_CONN_OPEN.  Returns true if completions are already there.
 	 */
 	bool (*arm_recv)(struct sdp_conn *conn);
+	/* (q) Ask for one event of sends; under conn->lock.  Returns true if
+	 * completions are already there.
+	 */
 	bool (*arm_send)(struct sdp_conn *conn);
 
-	/* Who polled is done, and sdp_rx_claim() had failed for him; process
-	 * context.
+	/* The poller has released rx.poll, for which sdp_rx_claim() had failed:
+	 * the worker may try again.  Process context.
 	 */
 	void (*poll_free)(struct sdp_conn *conn);
 
-	/* The first message came before the RTU: the peer has had our REP. */
+	/* The first message came before the RTU: the peer has our REP. */
 	void (*established)(struct sdp_conn *conn);
 
-	/* A receive buffer enters the transport's hands: it is on rx.all.  Fails
-	 * when it has no queues.  It leaves them: under rx.lock.
+	/* Map a receive buffer, which is on rx.all.  Returns 0, -ENODEV without
+	 * queues, or -ENOMEM.
 	 */
 	int (*map)(struct sdp_conn *conn, struct sdp_buf *buf);
+	/* Undo map(); under rx.lock. */
 	void (*unmap)(struct sdp_conn *conn, struct sdp_buf *buf);
-	/* Make pinned memory ready to be read by the peer, or to be read into,
-	 * as umem->dir says: its key and va are set.  Process context; sleeps.
-	 * 0 or a negative errno, also when it has no queues.
+	/* Register pinned memory, to be read or to be written as umem->dir
+	 * says; sets its key and va.  Process context; sleeps.  Returns 0 or a
+	 * negative errno, -ENODEV without queues.
 	 */
 	int (*reg)(struct sdp_conn *conn, struct sdp_umem *umem);
-	/* Undo it: it was not posted, or taken back, or the device is done with
-	 * all of the connection.  Process context; sleeps; also when it is dead.
+	/* Undo reg(): the memory was not posted, or its key was invalidated, or
+	 * the queue pair is destroyed.  Process context; sleeps.  Also called
+	 * when the connection is dead.
 	 */
 	void (*dereg)(struct sdp_conn *conn, struct sdp_umem *umem);
 
-	/* The peer has had our device forget its key: under conn->lock. */
+	/* The peer has invalidated the key by Send-with-Invalidate; under
+	 * conn->lock.
+	 */
 	void (*invalidated)(struct sdp_conn *conn, struct sdp_umem *umem);
 
-	/* A posted message comes back: under conn->lock. */
+	/* Unmap a message that was posted; under conn->lock. */
 	void (*unmap_msg)(struct sdp_conn *conn, struct sdp_msg *msg);
 
-	/* Where it stands, if it has its queues; for tools. */
+	/* Tell device, port and queue pair numbers to tools.  Leaves them alone
+	 * without queues.  Takes conn->lock.
+	 */
 	void (*info)(struct sdp_conn *conn, char *device, size_t size, u8 *port,
 		     u32 *qpn, u32 *peer_qpn);
 
@@ -114,15 +129,15 @@ struct sdp_xport {
 
 struct sdp_xport_upper {
 	/**
-	 * @spawn: a request arrived: admit it?
+	 * @spawn: admit a request that arrived, or refuse it
 	 *
 	 * Finds the listener by TCP's look-up and takes a place in its
 	 * backlog.  Process context; may allocate, must not wait for others:
 	 * it runs in a callback that ib_cm shares among all its users.
 	 *
-	 * Return: a connection with a reference for the transport;
-	 * -ECONNREFUSED if nobody listens, -ENOBUFS if the backlog is full,
-	 * -EUSERS at a limit, -ENOMEM.
+	 * Return: a connection with a reference for the transport, or an
+	 * ERR_PTR(): -ECONNREFUSED if nobody listens, -ENOBUFS if the backlog
+	 * is full, -EUSERS at a limit, -ENOMEM.
 	 */
 	struct sdp_conn *(*spawn)(const struct sdp_xport *xp, struct net *net,
 				  int ifindex, const struct sdp_addr *local,

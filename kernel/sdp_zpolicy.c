@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copy, or zero copy?  See sdp_zpolicy.h.
+ * The policy that chooses between copying and zero copy; see sdp_zpolicy.h.
+ *
+ * The caller asks before it advertises, and reports the outcome and the cost.
+ * The state is the caller's and is guarded by its lock.  Nothing here can fail.
  */
 #include "sdp_zpolicy.h"
 
-enum { SDP_ZPOLICY_MISSES = 6 };	/* that count: 63 occasions go by */
+enum { SDP_ZPOLICY_MISSES = 6 };	/* most that count: 63 occasions are skipped */
 
 static bool sdp_zpolicy_again(struct sdp_zpolicy_habit *habit)
 {
@@ -24,9 +27,9 @@ static void sdp_zpolicy_learn(struct sdp_zpolicy_habit *habit, bool used)
 }
 
 /**
- * sdp_zpolicy_may_offer() - a long send begins: shall it be advertised, or written?
+ * sdp_zpolicy_may_offer() - whether to advertise, or write, a long send
  * @policy: the connection's; changed
- * @wanted: a SinkAvail of the peer waits for it
+ * @wanted: a SinkAvail of the peer waits for the bytes
  *
  * Context: the caller's lock; pure.
  * Return: true if it is worth it.
@@ -37,9 +40,9 @@ bool sdp_zpolicy_may_offer(struct sdp_zpolicy *policy, bool wanted)
 }
 
 /**
- * sdp_zpolicy_offered() - what has become of what was advertised
+ * sdp_zpolicy_offered() - record what became of bytes that were advertised
  * @policy: the connection's; changed
- * @used: it was all read, or written; or else the peer has refused
+ * @used: true if all were read or written, false if the peer has refused
  *
  * Context: the caller's lock; pure.
  */
@@ -49,7 +52,7 @@ void sdp_zpolicy_offered(struct sdp_zpolicy *policy, bool used)
 }
 
 /**
- * sdp_zpolicy_may_ask() - a reader waits with a large buffer: shall it be advertised?
+ * sdp_zpolicy_may_ask() - whether to advertise a waiting reader's large buffer
  * @policy: the connection's; changed
  *
  * Context: the caller's lock; pure.
@@ -61,7 +64,7 @@ bool sdp_zpolicy_may_ask(struct sdp_zpolicy *policy)
 }
 
 /**
- * sdp_zpolicy_asked() - what has become of a SinkAvail
+ * sdp_zpolicy_asked() - record what became of a SinkAvail
  * @policy: the connection's; changed
  * @used: the peer has written into it
  *
@@ -72,7 +75,7 @@ void sdp_zpolicy_asked(struct sdp_zpolicy *policy, bool used)
 	sdp_zpolicy_learn(&policy->snk, used);
 }
 
-/* NULL: longer than any that is measured. */
+/* The costs for sends of about @len bytes; NULL: too long to be measured. */
 static struct sdp_zpolicy_cost *sdp_zpolicy_cost_of(struct sdp_zpolicy_costs *costs, u32 len)
 {
 	unsigned int n = 0;
@@ -87,7 +90,7 @@ static bool sdp_zpolicy_is_known(const struct sdp_zpolicy_cost *cost, enum sdp_z
 	return cost->known[way] >= SDP_ZPOLICY_KNOWN;
 }
 
-/* By what the program sees; or, if it sees no difference, by its own time. */
+/* By the time between sends; if that is about the same, by the caller's own. */
 static enum sdp_zpolicy_way sdp_zpolicy_cheaper(const struct sdp_zpolicy_cost *cost)
 {
 	u32 lend = cost->cycle[SDP_WAY_ZCOPY], copy = cost->cycle[SDP_WAY_COPY];
@@ -101,22 +104,23 @@ static enum sdp_zpolicy_way sdp_zpolicy_cheaper(const struct sdp_zpolicy_cost *c
 }
 
 /**
- * sdp_zpolicy_prefers() - which way was cheaper for sends so long?
+ * sdp_zpolicy_prefers() - choose the cheaper way for a send of a given length
  * @costs: the connection's
  * @len: bytes, from 1
  *
- * At first each is tried a few times, and then the dearer one now and then: what
- * they cost changes, with the peer and with the machine.  Nobody copies 16 MiB to
- * find out: what is longer than 1 MiB goes as what is not much shorter has
- * proved best, and is advertised if that is not known.
+ * At first each way is tried a few times, then the more expensive one now and
+ * then: the costs change with the peer and with the machine.  Sends longer than
+ * 1 MiB are not measured, since nobody should copy 16 MiB to find out.  They go
+ * the way that proved best for the longest measured sends, and are advertised
+ * if that is not known.
  *
- * The measure is what the program sees: the time from one send to the next, with
- * all that happens meanwhile on both sides.  When that is the same, because the
- * link or the peer is what it waits for, the way is cheaper that leaves more of
- * the processor to others.
+ * The measure is what the program sees: the time from one send to the next,
+ * with all that happens on both sides meanwhile.  If that is the same because
+ * the program waits for the link or the peer, the cheaper way is the one that
+ * leaves more of the processor to others.
  *
  * Context: the caller's lock; pure.
- * Return: the way for this one.
+ * Return: the way for this send.
  */
 enum sdp_zpolicy_way sdp_zpolicy_prefers(struct sdp_zpolicy_costs *costs, u32 len)
 {
@@ -142,25 +146,25 @@ enum sdp_zpolicy_way sdp_zpolicy_prefers(struct sdp_zpolicy_costs *costs, u32 le
 static void sdp_zpolicy_average(u32 *avg, u32 each, u8 known)
 {
 	if (known < SDP_ZPOLICY_KNOWN) {
-		/* The first ones pay for what others find done. */
+		/* The first sends pay for what later ones find done. */
 		if (!known || each < *avg)
 			*avg = each;
 		return;
 	}
-	/* Something else ran meanwhile, or the program did. */
+	/* An outlier: something else ran meanwhile, or the program did. */
 	if (each / 2 > *avg)
 		each = 2 * *avg;
 	*avg = *avg - *avg / 8 + each / 8;
 }
 
 /**
- * sdp_zpolicy_cost() - what a send has cost
+ * sdp_zpolicy_cost() - record what a send has cost
  * @costs: the connection's
  * @len: its bytes, from 1
- * @way: that it went; the first after another way is not counted, as it pays for
- *	what that has left under way
- * @cycle: ns from its begin to that of the next
- * @own: and of those how many were the caller's own
+ * @way: the way that it went; the first send after one of the other way is not
+ *	counted, as it pays for what that one left under way
+ * @cycle: ns from its begin to that of the next send
+ * @own: ns of the caller's own time, without sleep
  *
  * Context: the caller's lock; pure.
  */
@@ -191,12 +195,12 @@ static u32 sdp_zpolicy_u32_of(u64 n)
  * sdp_zpolicy_begin() - a send that may be advertised begins
  * @policy: the connection's; changed
  * @len: its bytes, from 1
- * @now: ns
+ * @now: the present time in ns
  *
- * The one before it has cost what has passed since it began.
+ * The time since the send before it began is the cost of that one.
  *
  * Context: the caller's lock; pure.
- * Return: the way for it.
+ * Return: the way for this send.
  */
 enum sdp_zpolicy_way sdp_zpolicy_begin(struct sdp_zpolicy *policy, size_t len, u64 now)
 {
@@ -211,11 +215,11 @@ enum sdp_zpolicy_way sdp_zpolicy_begin(struct sdp_zpolicy *policy, size_t len, u
 }
 
 /**
- * sdp_zpolicy_end() - it is over
+ * sdp_zpolicy_end() - a send that sdp_zpolicy_begin() was asked for is over
  * @policy: the connection's; changed
  * @len: bytes that were sent
- * @way: that most of them went
- * @own: ns of the caller's own, without its sleep
+ * @way: the way that the send counts for
+ * @own: ns of the caller's own time, without sleep
  *
  * Context: the caller's lock; pure.
  */

@@ -1,68 +1,69 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Copy, or zero copy?  The policy of a connection, by what it has learnt.
+ * Whether to copy or to use zero copy: a connection decides by what it has
+ * learnt.
  *
- * By habit: what was of no use the last times is tried less often.  A SrcAvail that
- * the peer refuses takes a round trip for nothing, and so is a SinkAvail that the
- * peer's data crosses.
+ * Habit.  What was of no use the last times is tried less often.  A SrcAvail
+ * that the peer refuses costs a round trip for nothing, and so does a SinkAvail
+ * that the peer's data crosses.
  *
- * By cost: the time from one send() to the next, by the way that the first one took,
- * for sends of about one length.
+ * Cost.  The time from one send() to the next is averaged for each way that the
+ * first one can take, and for sends of about one length.
  *
- * What the protocol allows is said by sdp_mode.c, what devices can do by the
- * transport.  Pure: types and arithmetic, nothing else of the kernel.
+ * sdp_mode.c says what the protocol allows, and the transport what the devices
+ * can do.  Pure: types and arithmetic, nothing else of the kernel.
  */
 #ifndef _SDP_ZPOLICY_H
 #define _SDP_ZPOLICY_H
 
 #include <linux/types.h>
 
-/* What was of no use is done less: 1, 3, 7, at most 63 occasions go by. */
+/* After each miss in a row more occasions are skipped: 1, 3, 7, at most 63. */
 struct sdp_zpolicy_habit {
-	u8 missed;		/* times in a row */
-	u8 skip;		/* occasions that go by yet */
+	u8 missed;		/* misses in a row */
+	u8 skip;		/* occasions still to be skipped */
 };
 
-/* Ways for what is sent. */
+/* The ways to send. */
 enum sdp_zpolicy_way {
 	SDP_WAY_COPY,
 	SDP_WAY_ZCOPY,
 	SDP_WAYS,
 };
 
-/* What the ways have cost, for sends of about one length. */
+/* What the ways have cost on average, for sends of about one length. */
 struct sdp_zpolicy_cost {
-	u32 cycle[SDP_WAYS];	/* ns a KiB until the next send, average */
-	u32 own[SDP_WAYS];	/* and of those the caller's, without his sleep */
-	u8 known[SDP_WAYS];	/* sends in it, up to SDP_ZPOLICY_KNOWN */
-	u8 last;		/* way of the last one */
-	u8 turn;		/* sends since the dearer way was tried */
+	u32 cycle[SDP_WAYS];	/* ns a KiB until the next send */
+	u32 own[SDP_WAYS];	/* ns a KiB of the caller's own, without sleep */
+	u8 known[SDP_WAYS];	/* sends averaged, up to SDP_ZPOLICY_KNOWN */
+	u8 last;		/* way of the last send */
+	u8 turn;		/* sends since the costlier way was tried */
 };
 
 enum {
 	SDP_ZPOLICY_LENGTHS = 8,	/* up to 8 KiB, 16 KiB, ... 1 MiB */
-	SDP_ZPOLICY_KNOWN	= 4,	/* sends from which on an average is believed */
-	SDP_ZPOLICY_TRY	= 128,	/* sends until the dearer way is tried again, */
-	SDP_ZPOLICY_TRIES	= 3,	/* with so many, of which the first is not counted */
+	SDP_ZPOLICY_KNOWN	= 4,	/* sends until an average is trusted */
+	SDP_ZPOLICY_TRY	= 128,	/* sends until the costlier way has a trial */
+	SDP_ZPOLICY_TRIES	= 3,	/* sends of a trial, the first not counted */
 };
 
-/* What a connection has learnt of that; begins with zeros. */
+/* The costs of sends by their length; begins with zeros. */
 struct sdp_zpolicy_costs {
 	struct sdp_zpolicy_cost at[SDP_ZPOLICY_LENGTHS];
 };
 
-/* The last send of those that are measured. */
+/* The last send that was measured. */
 struct sdp_zpolicy_meter {
-	u64 began;		/* ns */
+	u64 began;		/* when it began, in ns */
 	u32 len;		/* bytes; 0: it is not over, or there was none */
-	u32 own;		/* ns of the caller's */
+	u32 own;		/* ns of the caller's own time */
 	u8 way;			/* enum sdp_zpolicy_way */
 };
 
 /* Begins with zeros. */
 struct sdp_zpolicy {
-	struct sdp_zpolicy_habit src; /* is it worth it to advertise what is sent? */
-	struct sdp_zpolicy_habit snk; /* and where to receive? */
+	struct sdp_zpolicy_habit src; /* of advertising what is sent */
+	struct sdp_zpolicy_habit snk; /* of advertising a reader's buffer */
 	struct sdp_zpolicy_costs costs;
 	struct sdp_zpolicy_meter meter;
 };

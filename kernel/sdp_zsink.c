@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sink without a copy: the buffer of a reader that waits.
+ * The zero-copy sink: the buffer of a reader that waits.
  *
- * Reading.  A caller who sleeps in recv() with a large buffer is woken by the
- * SrcAvail as by any message.  The caller pins a piece of its buffer, registers it
- * for the device's own use, and posts an RDMA Read into it, for several pieces one
- * after the other; and does not leave before the device has let go of the last,
- * since from then on the memory is the program's again.  Neither side copies.  It is
- * possible when what is advertised is what would be read next: nothing that came
- * before lies unread, and none of it is being read for somebody else.
+ * Reading.  A caller that sleeps in recv() with a large buffer is woken by a
+ * SrcAvail as by any message.  The caller pins a piece of its buffer, registers
+ * it for the device's own use, and posts an RDMA Read into it; then the next
+ * piece.  It does not return before the device has released the last one, since
+ * from then on the memory is the program's again.  Neither side copies.  This
+ * is possible when the advertised bytes are the next to be read: nothing that
+ * came before is unread, and none of it is being read for another reader.
  *
- * Adverts come when they like, and a reader who takes everything at once still
- * is away for a moment between two calls.  So what is advertised then is left alone
- * for a moment before it is read to a buffer of ours (sdp_zsink_bounce.c), if the
- * last reader was such a one.
+ * SrcAvails come at any time, and even a reader that takes everything at once
+ * is away for a moment between two calls.  So if the last reader read directly,
+ * what is advertised is left alone for a moment before it is read to a bounce
+ * buffer (sdp_zsink_bounce.c).
  *
- * Being written to.  A caller who is about to sleep with a large buffer has time to
- * pin it, and advertises it by a SinkAvail (protocol text, 4.4).  What the peer sends
- * next it writes there, and its RdmaWrCompl ends the call.  Whatever else the peer
- * sends makes the SinkAvail void, and takes its usual way.  That is worth it for who
- * waits for what is long: so it is not done where the peer has never advertised
- * anything (a source is led to pipelined mode by its first SrcAvails), and less and
- * less where the last ones were of no use (sdp_zpolicy.c).  One is out at a time: with
- * two, and the first not filled to its end, there would be a hole.  A reader may
- * sleep for hours, and memory is not pinned for so long: after net.sdp.zcopy_wait it
- * is asked back, and the reader sleeps as any other.
+ * Being written to.  A caller that is about to sleep with a large buffer has
+ * time to pin it, and advertises it by a SinkAvail (protocol text, 4.4).  The
+ * peer writes there what it sends next, and its RdmaWrCompl ends the call.  Any
+ * other payload of the peer makes the SinkAvail void, and takes its usual way.
+ * This is worth it for a reader that waits for long data.  So it is not done
+ * where the peer has never advertised anything (a source is led to pipelined
+ * mode by its first SrcAvails), and less and less often where the last
+ * SinkAvails were of no use (sdp_zpolicy.c).  One is outstanding at a time:
+ * with two, and the first not filled to its end, there would be a hole.  A
+ * reader may sleep for hours, and memory is not pinned for so long: after
+ * net.sdp.zcopy_wait the SinkAvail is cancelled, and the reader sleeps as any
+ * other.
  *
- * One reader does either at a time; another one waits.
+ * One reader does either at a time; others wait.
  */
 #include <linux/uio.h>
 #include "sdp_post.h"
@@ -36,16 +38,16 @@
 #include "sdp_zsink.h"
 
 /**
- * sdp_zsink_wants() - may this recv() be read into?
+ * sdp_zsink_wants() - whether a recv() may be read into directly
  * @conn: the connection
- * @iter: where to
+ * @iter: its buffer
  * @len: bytes that are wanted
  *
- * If so what is offered is left for it from now on, until sdp_zsink_wanted(), and
+ * If so, what is advertised is left to this call until sdp_zsink_wanted(), and
  * for a moment after that.
  *
  * Context: process; the caller has the socket lock.
- * Return: true if it is user memory, and long enough.
+ * Return: true if it is user memory, long enough, and RDMA Reads are possible.
  */
 bool sdp_zsink_wants(struct sdp_conn *conn, const struct iov_iter *iter,
 		     size_t len)
@@ -62,9 +64,9 @@ bool sdp_zsink_wants(struct sdp_conn *conn, const struct iov_iter *iter,
 }
 
 /**
- * sdp_zsink_wanted() - the call ends, or cannot have it so
+ * sdp_zsink_wanted() - undo sdp_zsink_wants(): the call ends, or has to copy
  * @conn: the connection
- * @again: whether the next of its kind may be expected to
+ * @again: whether the next call may be expected to be read into directly
  *
  * Context: process; the caller has the socket lock.
  */
@@ -73,10 +75,11 @@ void sdp_zsink_wanted(struct sdp_conn *conn, bool again)
 	WRITE_ONCE(conn->zsink.readers, conn->zsink.readers - 1);
 	if (!again)
 		WRITE_ONCE(conn->zsink.direct, false);
-	smp_mb();	/* who saw him left the rest to him: he looks now */
+	/* A poller that saw this reader left the rest to it: it looks now. */
+	smp_mb();
 }
 
-/* Is what the peer offers next in the stream, and nobody's? */
+/* Are the advertised bytes next in the stream, and no other reader's? */
 static bool sdp_zsink_read_is_next(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -85,13 +88,13 @@ static bool sdp_zsink_read_is_next(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsink_read_begin() - are the next bytes of the stream to be had so?
- * @conn: the connection; the caller has the socket lock, and may let it go
+ * sdp_zsink_read_begin() - claim the next bytes of the stream for direct reads
+ * @conn: the connection; the caller has the socket lock, and may release it
  *	until sdp_zsink_end()
  *
  * Context: process.
- * Return: true if they are offered and nobody else reads them: they are the
- * caller's.
+ * Return: true if they are advertised and no other reader reads them: they are
+ * the caller's.
  */
 bool sdp_zsink_read_begin(struct sdp_conn *conn)
 {
@@ -109,7 +112,7 @@ bool sdp_zsink_read_begin(struct sdp_conn *conn)
 	return mine;
 }
 
-/* Bytes that the next read may have, and of which advert; 0: none now. */
+/* Bytes for the next read, and the MSeq of their SrcAvail; 0: none now. */
 static u32 sdp_zsink_read_offered(struct sdp_conn *conn, u32 *id)
 {
 	const struct sdp_advert *from;
@@ -126,7 +129,7 @@ static u32 sdp_zsink_read_offered(struct sdp_conn *conn, u32 *id)
 	return bytes;
 }
 
-/* Its turn is behind what is being read.  -ENODEV: there is no connection any more. */
+/* Queue the read behind those under way.  -ENODEV if the connection is dead. */
 static int sdp_zsink_read_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 {
 	int err = sdp_umr_reg(conn, umr);
@@ -134,7 +137,7 @@ static int sdp_zsink_read_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 	if (err)
 		return err;
 	spin_lock_bh(&conn->lock);
-	/* Nothing is listed behind sdp_tx_drop(). */
+	/* Nothing may be listed after sdp_tx_drop(). */
 	if (conn->dead) {
 		err = -ENODEV;
 	} else {
@@ -146,16 +149,16 @@ static int sdp_zsink_read_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 }
 
 /**
- * sdp_zsink_read_more() - have the next of them read
+ * sdp_zsink_read_more() - queue the next direct read
  * @conn: the connection
  * @iter: where to; advanced
  * @len: bytes at most
  *
- * Posted by the next sdp_tx_run() that has room.
+ * It is posted by the next sdp_tx_run() that has room.
  *
  * Context: process; sleeps.
- * Return: bytes; 0 if there is no more now; a negative errno: the rest is to go
- * by copy.
+ * Return: bytes; 0 if there is no more now; a negative errno if the rest is to
+ * be copied.
  */
 ssize_t sdp_zsink_read_more(struct sdp_conn *conn, struct iov_iter *iter, size_t len)
 {
@@ -185,7 +188,7 @@ ssize_t sdp_zsink_read_more(struct sdp_conn *conn, struct iov_iter *iter, size_t
 	return bytes;
 }
 
-/* Is it still the memory for what is read next? */
+/* Is this memory still for what is read next? */
 static bool sdp_zsink_may_read(const struct sdp_conn *conn, const struct sdp_umr *umr)
 {
 	const struct sdp_advert *from = sdp_snk_may_read(&conn->mode.snk);
@@ -194,13 +197,13 @@ static bool sdp_zsink_may_read(const struct sdp_conn *conn, const struct sdp_umr
 }
 
 /**
- * sdp_zsink_read_reap() - unpin what is read
+ * sdp_zsink_read_reap() - unpin the oldest pieces, as far as they are IDLE
  * @conn: the connection
  *
- * What turned out not to be read any more is given up.
+ * Reads that cannot be posted any more are given up.
  *
  * Context: process; sleeps.
- * Return: bytes that are where they are wanted.
+ * Return: how many bytes were read into the caller's buffer.
  */
 size_t sdp_zsink_read_reap(struct sdp_conn *conn)
 {
@@ -208,12 +211,12 @@ size_t sdp_zsink_read_reap(struct sdp_conn *conn)
 
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry(umr, &conn->zsink.read_umrs, node) {
-		/* Not what the peer offers now, or nothing goes any more. */
+		/* Its advert has ended, or the connection has failed. */
 		if (umr->state == SDP_UMR_QUEUED &&
 		    (conn->err || !sdp_zsink_may_read(conn, umr))) {
 			list_del_init(&umr->op.node);
 			umr->state = SDP_UMR_IDLE;
-			/* And nothing behind it: there would be a hole. */
+			/* Nothing is read after it: there would be a hole. */
 			conn->zsink.gave_up = true;
 		}
 	}
@@ -222,12 +225,12 @@ size_t sdp_zsink_read_reap(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsink_avail_begin() - shall what the reader waits for be written to him?
- * @conn: the connection; the caller has the socket lock, and may let it go
+ * sdp_zsink_avail_begin() - whether to advertise a waiting reader's buffer
+ * @conn: the connection; the caller has the socket lock, and may release it
  *	until sdp_zsink_end()
  *
  * Context: process.
- * Return: true if so; nobody else takes or asks from now on.
+ * Return: true if so; no other reader reads directly or advertises from now on.
  */
 bool sdp_zsink_avail_begin(struct sdp_conn *conn)
 {
@@ -253,7 +256,7 @@ static int sdp_zsink_avail_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 	if (err)
 		return err;
 	spin_lock_bh(&conn->lock);
-	/* Nothing is listed behind sdp_tx_drop(). */
+	/* Nothing may be listed after sdp_tx_drop(). */
 	if (conn->dead) {
 		err = -ENODEV;
 	} else {
@@ -265,17 +268,17 @@ static int sdp_zsink_avail_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 }
 
 /**
- * sdp_zsink_avail_make() - tell the peer of his buffer
+ * sdp_zsink_avail_make() - register a reader's buffer and queue its SinkAvail
  * @conn: the connection; sdp_zsink_avail_begin() was true
  * @iter: the buffer; not advanced
  * @len: its length in bytes
  *
- * The message goes with the next sdp_tx_run() that credits allow, unless
- * something comes before.
+ * sdp_tx_run() posts the SinkAvail when credits allow that, unless data comes
+ * before.
  *
  * Context: process; sleeps.
- * Return: 0, or a negative errno: -EMSGSIZE if it is too short, or that of
- * sdp_umr_make().
+ * Return: 0, or a negative errno: -EMSGSIZE if it is too short, or the error of
+ * sdp_umr_make() or sdp_umr_reg().
  */
 int sdp_zsink_avail_make(struct sdp_conn *conn, const struct iov_iter *iter, size_t len)
 {
@@ -296,7 +299,7 @@ int sdp_zsink_avail_make(struct sdp_conn *conn, const struct iov_iter *iter, siz
 }
 
 /**
- * sdp_zsink_avail_reap() - unpin what has come back
+ * sdp_zsink_avail_reap() - unpin the reader's buffer if it is IDLE
  * @conn: the connection
  *
  * Context: process; sleeps.
@@ -308,11 +311,11 @@ size_t sdp_zsink_avail_reap(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsink_avail_cancel() - the reader will not wait any longer
+ * sdp_zsink_avail_cancel() - cancel the SinkAvail: the reader waits no longer
  * @conn: the connection
  *
- * What the peer has been told it has to give back: there is an answer to wait
- * for.  sdp_tx_run() is the caller's.
+ * If it was posted already the peer has to resolve it, so the caller has to
+ * wait for the answer.  The caller calls sdp_tx_run().
  *
  * Context: process.
  */
@@ -330,9 +333,9 @@ void sdp_zsink_avail_cancel(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsink_avail_told() - the peer has told what became of our SinkAvails
+ * sdp_zsink_avail_told() - the peer has reported what became of our SinkAvail
  * @conn: the connection, conn->lock held
- * @told: what
+ * @told: the report
  *
  * Context: process or softirq.
  */
@@ -360,7 +363,7 @@ void sdp_zsink_avail_told(struct sdp_conn *conn, const struct sdp_advert_told *t
 
 /**
  * sdp_zsink_end() - others may read again
- * @conn: the connection; nothing is being read
+ * @conn: the connection; nothing of the caller is being read or advertised
  *
  * Context: process.
  */
@@ -369,14 +372,14 @@ void sdp_zsink_end(struct sdp_conn *conn)
 	spin_lock_bh(&conn->lock);
 	conn->zsink.busy = false;
 	spin_unlock_bh(&conn->lock);
-	/* Another reader, who waited. */
+	/* Another reader may wait. */
 	if (wq_has_sleeper(&conn->wq))
 		wake_up(&conn->wq);
 }
 
 /**
- * sdp_zsink_push_read() - post the RDMA Read that is next, if there is something
- * @conn: the connection, conn->lock held; sdp_zsink_has_reads()
+ * sdp_zsink_push_read() - post the next RDMA Read, if something is to be read
+ * @conn: the connection, conn->lock held; sdp_zsink_has_reads() is true
  *
  * Context: process or softirq.
  * Return: true if it was posted.
@@ -425,9 +428,9 @@ void sdp_zsink_add_read(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_zsink_hold() - inline bytes are to reach the reader before what is read
+ * sdp_zsink_hold() - hold RDMA Reads back until inline bytes are delivered
  * @conn: the connection, conn->lock held
- * @hold: whether they are not there yet
+ * @hold: true if the inline bytes are not delivered yet
  *
  * Context: process or softirq.
  */
@@ -438,11 +441,12 @@ void sdp_zsink_hold(struct sdp_conn *conn, bool hold)
 }
 
 /**
- * sdp_zsink_unread() - bytes that are advertised, and that nobody is about to read
+ * sdp_zsink_unread() - advertised bytes that no queued RDMA Read is for
  * @conn: the connection, conn->lock held
  *
  * Context: process or softirq.
- * Return: bytes; 0 or less if there is nothing for others, or a reader is busy.
+ * Return: bytes; 0 or less if there are none, a direct reader is busy, or the
+ * connection has failed.
  */
 s64 sdp_zsink_unread(const struct sdp_conn *conn)
 {
@@ -460,9 +464,10 @@ s64 sdp_zsink_unread(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsink_drop_bounced() - free queued RDMA Reads to buffers of ours
+ * sdp_zsink_drop_bounced() - drop queued RDMA Reads to bounce buffers
  * @conn: the connection, conn->lock held
- * @all: in any case; else if a reader is busy, who has what is next, or it is over
+ * @all: drop them in any case; false: only if a direct reader is busy, which
+ *	has what is next, or if the connection is dead
  *
  * Context: process or softirq.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The sink without a copy, for a reader that waits; see sdp_zsink.c. */
+/* The zero-copy sink: the buffer of a reader that waits; see sdp_zsink.c. */
 #ifndef _SDP_ZSINK_H
 #define _SDP_ZSINK_H
 
@@ -13,11 +13,11 @@ ssize_t sdp_zsink_read_more(struct sdp_conn *conn, struct iov_iter *iter, size_t
 size_t sdp_zsink_read_reap(struct sdp_conn *conn);
 
 /**
- * sdp_zsink_read_is_out() - is anything being read?
+ * sdp_zsink_read_is_out() - whether direct reads are under way
  * @conn: the connection
  *
  * Context: process.
- * Return: true until sdp_zsink_read_reap() has seen the last.
+ * Return: true until sdp_zsink_read_reap() has unpinned the last.
  */
 static inline bool sdp_zsink_read_is_out(const struct sdp_conn *conn)
 {
@@ -29,11 +29,11 @@ int sdp_zsink_avail_make(struct sdp_conn *conn, const struct iov_iter *iter, siz
 size_t sdp_zsink_avail_reap(struct sdp_conn *conn);
 
 /**
- * sdp_zsink_avail_is_out() - may it still be written to?
+ * sdp_zsink_avail_is_out() - whether a reader's buffer may still be written to
  * @conn: the connection
  *
  * Context: process.
- * Return: true until sdp_zsink_avail_reap() has taken it back.
+ * Return: true until sdp_zsink_avail_reap() has unpinned it.
  */
 static inline bool sdp_zsink_avail_is_out(const struct sdp_conn *conn)
 {

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading what the peer advertises into buffers of ours.
+ * RDMA Reads of what the peer advertises into bounce buffers.
  *
- * A SrcAvail names memory of the peer's that holds the next bytes of the stream
- * (protocol text, 4.3).  While there is one nothing else of the stream can come,
- * so what is advertised always stands behind all that has arrived: no place in the
- * receive queue is needed for it, and bytes take theirs when they have been read.
+ * A SrcAvail names memory of the peer that holds the next bytes of the stream
+ * (protocol text, 4.3).  While one is outstanding nothing else of the stream
+ * can come, so the advertised bytes always follow all that has arrived.  They
+ * need no place in the receive queue, and are appended to it when they have
+ * been read.
  *
- * The bytes go to the reader like any others.  That costs the reader the copy that it
- * always had; the peer's is saved.  It is done at once where no reader waits, or one
- * wants little: the peer's caller sits in send() until its memory is read, and poll()
- * may not say "readable" of bytes that a read could not have.  Before accept() too, in
- * what is left of the little that a connection has then.
+ * The bytes go to the reader like any others.  The reader pays the copy that it
+ * always paid; the copy of the peer is saved.  They are read at once if no
+ * reader waits, or the reader wants little: the peer's caller sits in send()
+ * until its memory is read, and poll() must not report as readable what a read
+ * could not have.  They are read before accept() too, in what is left of the
+ * little memory that a connection may have then.
  *
- * A caller who sleeps in recv() with a large buffer is better served by sdp_zsink.c.
- * If the last reader was such a one it is given a moment to come.
+ * A caller that sleeps in recv() with a large buffer is better served by
+ * sdp_zsink.c.  If the last reader was such a caller, it is given a moment to
+ * come back.
+ *
+ * Without memory the SrcAvail is refused, and the peer sends by copy.
  */
 #include "sdp_mem.h"
 #include "sdp_refill.h"
@@ -23,9 +28,9 @@
 #include "sdp_zsink_bounce.h"
 
 enum {
-	SDP_ZSINK_BOUNCE_SIZE	= 64 * 1024,	/* bytes of one read */
-	SDP_ZSINK_BOUNCE_SHORT	= 64 * 1024,	/* unread, when memory is short for all */
-	SDP_ZSINK_BOUNCE_WAIT	= HZ / 500 + 1,	/* for a reader who may be on his way */
+	SDP_ZSINK_BOUNCE_SIZE	= 64 * 1024,	/* most bytes of one read */
+	SDP_ZSINK_BOUNCE_SHORT	= 64 * 1024,	/* most bytes unread above mem_pressure */
+	SDP_ZSINK_BOUNCE_WAIT	= HZ / 500 + 1,	/* jiffies that a direct reader has to come */
 };
 
 static void sdp_zsink_bounce_refuse(struct sdp_conn *conn)
@@ -36,12 +41,12 @@ static void sdp_zsink_bounce_refuse(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsink_bounce_heard() - the peer offers something
+ * sdp_zsink_bounce_heard() - a SrcAvail has arrived
  * @conn: the connection, conn->lock held
- * @inlined: its first bytes came with it and are not delivered yet: nothing is
- *	read before sdp_zsink_bounce_delivered()
+ * @inlined: its inline bytes are not delivered yet: nothing is read before
+ *	sdp_zsink_bounce_delivered()
  *
- * Refuses where reading is impossible or not wanted.
+ * Refuses it if RDMA Reads are impossible or zero copy is off.
  *
  * Context: process or softirq.
  */
@@ -55,7 +60,7 @@ void sdp_zsink_bounce_heard(struct sdp_conn *conn, bool inlined)
 }
 
 /**
- * sdp_zsink_bounce_delivered() - they are the reader's
+ * sdp_zsink_bounce_delivered() - the inline bytes are delivered
  * @conn: the connection
  *
  * Context: process or softirq, no spinlock of the connection held.
@@ -67,8 +72,8 @@ void sdp_zsink_bounce_delivered(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* Bytes that may lie unread in buffers made for that.  Before accept() they are part
- * of what the ring may have.
+/* Most bytes of bounce buffers.  Before accept() they are part of what the ring
+ * may have.
  */
 static u32 sdp_zsink_bounce_limit(const struct sdp_conn *conn)
 {
@@ -86,7 +91,7 @@ static u32 sdp_zsink_bounce_limit(const struct sdp_conn *conn)
 	return most > mem ? round_down(most - mem, PAGE_SIZE) : 0;
 }
 
-/* Bytes of the next buffer, which is of 2^n pages; 0: there is no room. */
+/* Bytes of the next buffer, which has 2^n pages; 0: there is no room. */
 static u32 sdp_zsink_bounce_room(u32 limit, u32 has)
 {
 	if (limit < has + PAGE_SIZE)
@@ -95,11 +100,11 @@ static u32 sdp_zsink_bounce_room(u32 limit, u32 has)
 }
 
 /**
- * sdp_zsink_bounce_is_full() - does what is offered wait for something to be read?
+ * sdp_zsink_bounce_is_full() - whether RDMA Reads wait until bytes are read
  * @conn: the connection
  *
  * Context: any.
- * Return: true if as much was read by RDMA as may lie unread, all of it.
+ * Return: true if bounce buffers are at their limit and no read is in flight.
  */
 bool sdp_zsink_bounce_is_full(const struct sdp_conn *conn)
 {
@@ -109,8 +114,9 @@ bool sdp_zsink_bounce_is_full(const struct sdp_conn *conn)
 }
 
 /*
- * Is there a reader who would rather take it, and perhaps will?  He will if he is
- * in a call; or else not, if he was given the time.
+ * Are the bytes left to a direct reader?  They are while one is in a call.
+ * Else they are if the last reader was a direct one, until it had time to come
+ * back.
  */
 static bool sdp_zsink_bounce_waits(struct sdp_conn *conn)
 {
@@ -126,7 +132,7 @@ static bool sdp_zsink_bounce_waits(struct sdp_conn *conn)
 	return true;
 }
 
-/* Bytes for which a buffer is to be made; -ENOMEM if they may not have one. */
+/* Bytes for which a buffer is to be made; -ENOMEM if none may be made. */
 static int sdp_zsink_bounce_wanted(struct sdp_conn *conn)
 {
 	u32 limit, has, room;
@@ -151,11 +157,11 @@ static int sdp_zsink_bounce_wanted(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsink_bounce_is_behind() - does the peer have bytes for us that we have not?
+ * sdp_zsink_bounce_is_behind() - whether advertised bytes are not read yet
  * @conn: the connection
  *
  * Context: process or softirq, no spinlock of the connection held.
- * Return: true if something offered is not read.
+ * Return: true if there are any.
  */
 bool sdp_zsink_bounce_is_behind(struct sdp_conn *conn)
 {
@@ -173,7 +179,7 @@ static struct sdp_msg *sdp_zsink_bounce_alloc(struct sdp_conn *conn, u32 want)
 	struct sdp_buf *buf = NULL;
 	struct sdp_msg *msg;
 
-	/* Large pages may be rare; small ones do.  Without any it is refused. */
+	/* Large pages may be rare; small ones do.  Without any: SendSm. */
 	for (; !buf && size >= PAGE_SIZE; size /= 2)
 		buf = sdp_buf_alloc(conn, size, true,
 				    GFP_KERNEL | __GFP_NORETRY);
@@ -186,12 +192,12 @@ static struct sdp_msg *sdp_zsink_bounce_alloc(struct sdp_conn *conn, u32 want)
 }
 
 /**
- * sdp_zsink_bounce_more() - read what is offered into buffers of ours
+ * sdp_zsink_bounce_more() - read what is advertised into bounce buffers
  * @conn: the connection
  *
- * As far as SO_RCVBUF and the memory of all allow: what nobody reads stays with
- * the peer.  Without memory the peer is asked to send it by copy.  If the last
- * reader would rather have had it read into his own buffer that waits a moment.
+ * Reads as far as SO_RCVBUF and the memory of all connections allow: what
+ * nobody reads stays with the peer.  Without memory the peer is asked to send
+ * by copy.  Waits a moment if the last reader was a direct one.
  *
  * Context: process; may sleep.
  */

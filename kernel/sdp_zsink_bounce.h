@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The sink of a SrcAvail: what the peer offers is read by RDMA; see sdp_zsink_bounce.c.
+ * RDMA Reads of what the peer advertises into bounce buffers; see
+ * sdp_zsink_bounce.c.
  */
 #ifndef _SDP_ZSINK_BOUNCE_H
 #define _SDP_ZSINK_BOUNCE_H
@@ -11,7 +12,7 @@ void sdp_zsink_bounce_heard(struct sdp_conn *conn, bool inlined);
 void sdp_zsink_bounce_delivered(struct sdp_conn *conn);
 
 /**
- * sdp_zsink_bounce_is_due() - may there be something to read?
+ * sdp_zsink_bounce_is_due() - whether there may be something to read
  * @conn: the connection
  *
  * Context: any.

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The source without a copy: the memory of a call that waits.
+ * The zero-copy source: the memory of a call that waits.
  *
- * A long blocking send() is not copied.  It is cut into pieces; each is pinned,
- * registered for the peer to read, and advertised by a SrcAvail in its turn of the
- * stream (protocol text, 4.3).  In pipelined mode several are out at a time, so
- * that pinning one overlaps with reading another.  When the peer has told that a
- * piece is read its key is invalidated, and when the device has done that the
- * pages are unpinned: only then does the call return.
+ * A long blocking send() is not copied.  It is cut into pieces.  Each piece is
+ * pinned, registered for the peer to read, and advertised by a SrcAvail in its
+ * turn of the stream (protocol text, 4.3).  In pipelined mode several are
+ * outstanding at a time, so that pinning one overlaps with reading another.
+ * When the peer has reported that a piece is read, its key is invalidated, and
+ * when the device has done that, the pages are unpinned.  The call returns only
+ * then.
  *
- * A reader who waits with a large buffer tells of it by a SinkAvail, before there
- * is anything to be read (4.4).  Then the next pieces are written there by RDMA: no
- * copy on either side, and half a round trip less.  A RdmaWrCompl tells how much,
- * once: when the buffer is nearly full, or when the call has nothing more to write.
- * What is short goes by copy, as Data, which makes the SinkAvail void.  A piece
- * waits in its turn of the stream; if the SinkAvail is gone by then, it is
- * withdrawn, and the caller sees to it that it goes another way.
+ * A reader of the peer that waits with a large buffer advertises it by a
+ * SinkAvail, before there is anything to be read (4.4).  Then the next pieces
+ * are written there by RDMA: no copy on either side, and half a round trip
+ * less.  One RdmaWrCompl reports how much was written: when the buffer is
+ * nearly full, or when the call has nothing more to write.  What is short goes
+ * by copy, as Data, which makes the SinkAvail void.  A piece waits for its turn
+ * in the stream.  If the SinkAvail is gone by then, the piece is withdrawn and
+ * the caller sends it another way.
  *
- * The call that advertises is alone: whoever else sends meanwhile waits as if there
- * were no room, since what a refusal (SendSm) gives back must go by copy before
+ * Only one call advertises at a time.  All other senders wait meanwhile as if
+ * there were no room: what a refusal (SendSm) gives back must go by copy before
  * anything that comes later in the stream.
  *
- * A piece is QUEUED until its message is posted, then ADVERTISED (or being written).
- * It is INVALIDATING when the peer has read it or refuses, and IDLE when its key
- * leads nowhere: by the completion of the request that says so, or with the queue
- * pair.  Memory that stays advertised when the call has returned is sdp_zsrc_async.c's,
- * and stands in the same list.
+ * A piece is QUEUED until its message is posted, then ADVERTISED (or being
+ * written).  It is INVALIDATING when the peer has read it or refuses it, and
+ * IDLE when its key is invalid: after the completion of the request that
+ * invalidates it, or with the end of the queue pair.  Memory that stays
+ * advertised after its call belongs to sdp_zsrc_async.c, and is on the same
+ * list.
  */
 #include <linux/uio.h>
 #include "sdp_check.h"
@@ -37,20 +40,20 @@
 #include "sdp_zsrc.h"
 
 enum {
-	/* A SrcAvail of combined mode brings so many bytes with it: fewer and
-	 * some peers drop them, and read them again (4.3).
+	/* Inline bytes of a SrcAvail in combined mode.  Some peers drop fewer,
+	 * and read them again (4.3).
 	 */
 	SDP_ZSRC_INLINE	= 64,
-	/* In combined mode one is out, and the next is made meanwhile. */
+	/* Pieces in combined mode: one is outstanding, the next is prepared. */
 	SDP_ZSRC_COMBINED	= 2,
 };
 
 /**
- * sdp_zsrc_can() - can memory be advertised at all?
+ * sdp_zsrc_can() - whether memory can be advertised at all
  * @conn: the connection
  *
  * Context: any.
- * Return: true if both devices can, and messages are long enough.
+ * Return: true if both sides can, and messages are long enough.
  */
 bool sdp_zsrc_can(const struct sdp_conn *conn)
 {
@@ -60,12 +63,12 @@ bool sdp_zsrc_can(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsrc_pays() - should this send() advertise its memory?
+ * sdp_zsrc_pays() - whether a send() should advertise its memory
  * @conn: the connection
  * @iter: what it sends
  *
  * Context: process.
- * Return: true if it is long enough, user memory, and the peer takes offers.
+ * Return: true if it is long enough, user memory, and can be advertised.
  */
 bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 {
@@ -77,13 +80,13 @@ bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 }
 
 /**
- * sdp_zsrc_prefers() - or is copying cheaper, by what was measured?
+ * sdp_zsrc_prefers() - whether zero copy is cheaper, by what was measured
  * @conn: the connection
  * @len: bytes of the send
- * @now: ns, as it begins; by then the last one has had its time
+ * @now: ns when it begins; the measured send before it ends here
  *
  * Context: process.
- * Return: true if this one should be offered.
+ * Return: true if this send should be advertised.
  */
 bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now)
 {
@@ -96,11 +99,11 @@ bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now)
 }
 
 /**
- * sdp_zsrc_spent() - a send is over that sdp_zsrc_prefers() was asked for
+ * sdp_zsrc_spent() - a send that sdp_zsrc_prefers() was asked for is over
  * @conn: the connection
  * @len: its bytes, from 1
- * @lent: whether it was
- * @ns: of the caller's time, without his sleep
+ * @lent: whether any of them were read or written by RDMA
+ * @ns: ns of the caller's own time, without sleep
  *
  * Context: process.
  */
@@ -112,13 +115,14 @@ void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
 }
 
 /**
- * sdp_zsrc_begin() - nobody else sends from now on
- * @conn: the connection; the caller has the socket lock, and may let it go
+ * sdp_zsrc_begin() - become the call that advertises: all other senders wait
+ * @conn: the connection; the caller has the socket lock, and may release it
  *	until sdp_zsrc_end()
  *
  * Context: process.
- * Return: 0; SDP_CNT_COPIED_BUSY if somebody lends already or the connection is dead,
- * SDP_CNT_COPIED_HABIT if the peer has refused too often of late.
+ * Return: 0; SDP_CNT_COPIED_BUSY if another call's memory is advertised or the
+ * connection is dead, SDP_CNT_COPIED_HABIT if the peer has refused too often of
+ * late.
  */
 enum sdp_counter sdp_zsrc_begin(struct sdp_conn *conn)
 {
@@ -139,7 +143,7 @@ enum sdp_counter sdp_zsrc_begin(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsrc_drop_msg() - the message that was to advertise something is not needed
+ * sdp_zsrc_drop_msg() - drop a queued message that was to advertise memory
  * @conn: the connection, conn->lock held
  * @msg: the message, on tx.queue
  *
@@ -153,7 +157,9 @@ void sdp_zsrc_drop_msg(struct sdp_conn *conn, struct sdp_msg *msg)
 	sdp_msg_free(conn, msg);
 }
 
-/* What a call advertises and nobody knows goes another way; nor is more queued. */
+/* What the call has queued and the peer does not know yet goes another way, and
+ * no more is queued.
+ */
 static void sdp_zsrc_withdraw(struct sdp_conn *conn)
 {
 	struct sdp_umr *umr;
@@ -166,7 +172,7 @@ static void sdp_zsrc_withdraw(struct sdp_conn *conn)
 	conn->tx.done |= SDP_TX_DONE_UMR;
 }
 
-/* Nobody waits for the end of what stays advertised but the connection. */
+/* No call waits for the end of async memory: the connection's check does. */
 static void sdp_zsrc_stays(struct sdp_conn *conn, const struct sdp_umr *umr)
 {
 	if (!sdp_zsrc_async_bytes(&conn->zsrc_async))
@@ -177,16 +183,18 @@ static void sdp_zsrc_stays(struct sdp_conn *conn, const struct sdp_umr *umr)
 
 /**
  * sdp_zsrc_queue() - register what a message advertises, or writes, and queue it
- * @conn: the connection; the caller advertises, or has the socket lock and it is for
- *	sdp_zsrc_async.c
- * @msg: the message, or the memory's own request; the memory is listed then
+ * @conn: the connection; the caller is the call that advertises, or has the
+ *	socket lock and the memory is async
+ * @msg: a SrcAvail, or the memory's own request for an RDMA Write.  Its memory
+ *	is on zsrc.umrs after that
  *
- * Not if what the caller advertised before it has been withdrawn: that comes first
- * in the stream, and by copy.  Nor if the stream is at its end.
+ * Fails if earlier memory of the call was withdrawn, since that comes first in
+ * the stream and goes by copy.  Fails too if the stream is at its end.
  *
- * Context: process; sleeps, for nobody but the device.
- * Return: 0; -ECANCELED if so, or the error of sdp_umr_reg(): the message is gone,
- * and the memory IDLE, on no list, and to be returned.
+ * Context: process; sleeps, but only for the device.
+ * Return: 0; -ECANCELED in these cases, or the error of sdp_umr_reg().  After
+ * an error the message is freed, and the memory is IDLE and on no list: the
+ * caller returns it.
  */
 int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 {
@@ -194,7 +202,7 @@ int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	int err = sdp_umr_reg(conn, umr);
 
 	spin_lock_bh(&conn->lock);
-	/* Nothing is listed behind sdp_tx_drop(). */
+	/* Nothing may be listed after sdp_tx_drop(). */
 	if (!err && (conn->dead || conn->tx.fin_queued || conn->err ||
 		     (!umr->async && conn->zsrc.withdrawn)))
 		err = -ECANCELED;
@@ -210,7 +218,7 @@ int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 	return err;
 }
 
-/* Does a SrcAvail made now belong to pipelined mode? */
+/* Is a SrcAvail made now for pipelined mode? */
 static bool sdp_zsrc_pipelined(const struct sdp_conn *conn)
 {
 	return READ_ONCE(conn->mode.req_pipe) && conn->mode.src.max > 1;
@@ -224,7 +232,7 @@ static bool sdp_zsrc_has_room(struct sdp_conn *conn)
 
 	max = min_t(u32, max, READ_ONCE(conn->sn->zcopy_adverts));
 
-	/* The list is the caller's, but for the state of what is on it. */
+	/* The list is the caller's; others only change the states in it. */
 	list_for_each(umr, &conn->zsrc.umrs)
 		if (!--max)
 			return false;
@@ -232,12 +240,12 @@ static bool sdp_zsrc_has_room(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsrc_lapse() - what stays advertised goes by copy; nothing else meanwhile
+ * sdp_zsrc_lapse() - send async memory by copy, and nothing else before that
  * @conn: the connection, conn->lock held
  * @umr: the memory
- * @why: one of SDP_CNT_COPIED_*, unless it has a reason already
+ * @why: one of SDP_CNT_COPIED_*; a reason that it has already stays
  *
- * Copying is the worker's, which is told by tx.done.
+ * The worker copies; tx.done tells it.
  *
  * Context: process or softirq.
  */
@@ -255,7 +263,7 @@ void sdp_zsrc_lapse(struct sdp_conn *conn, struct sdp_umr *umr, enum sdp_counter
  * sdp_zsrc_message() - make the SrcAvail, with the inline bytes that it needs
  * @conn: the connection
  * @frag: where messages are cut from
- * @umr: what it advertises, from sdp_umr_make(); has the message then
+ * @umr: the memory to advertise, from sdp_umr_make(); has the message then
  *
  * Context: process; sleeps.
  * Return: 0 or -ENOMEM.
@@ -276,7 +284,7 @@ int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
 		return -ENOMEM;
 	}
 	msg->full = true;
-	/* What the device reads, and not what is mapped there by now, if anything. */
+	/* From the pinned pages: the user may have mapped others by now. */
 	sdp_umem_copy(&umr->umem, 0, sdp_msg_payload_at(msg), want);
 	sdp_msg_grow(frag, msg, want);
 	msg->umr = umr;
@@ -285,7 +293,9 @@ int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
 	return 0;
 }
 
-/* Room in the SinkAvail that is next, behind what waits to be written there. */
+/* Bytes of room in the next SinkAvail, less what is queued to be written there.
+ * @waits: something is on the list.
+ */
 static s64 sdp_zsrc_write_room(struct sdp_conn *conn, bool *waits)
 {
 	const struct sdp_advert *to;
@@ -342,11 +352,11 @@ static ssize_t sdp_zsrc_write_more(struct sdp_conn *conn, struct iov_iter *iter,
  * @frag: where messages are cut from
  * @iter: the user's memory; advanced
  *
- * It is posted by the next sdp_tx_run() that credits and the mode allow.
+ * sdp_tx_run() posts it when credits and the mode allow that.
  *
  * Context: process; sleeps.
- * Return: bytes offered; 0 if as many pieces are out as may be; negative errno:
- * this piece, and what comes behind it, has to go by copy.
+ * Return: bytes of the piece; 0 if no more may be outstanding now; negative
+ * errno if this piece, and what comes behind it, has to go by copy.
  */
 ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
 		      struct iov_iter *iter)
@@ -379,11 +389,11 @@ ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
 }
 
 /**
- * sdp_zsrc_reap() - unpin what has come back
+ * sdp_zsrc_reap() - unpin the oldest pieces, as far as they are IDLE
  * @conn: the connection
  *
  * Context: process; may sleep.
- * Return: bytes that the peer has, of what is not out any more.
+ * Return: how many of their bytes the peer has.
  */
 size_t sdp_zsrc_reap(struct sdp_conn *conn)
 {
@@ -399,11 +409,11 @@ size_t sdp_zsrc_reap(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsrc_cancel() - take back what the peer has not read
+ * sdp_zsrc_cancel() - withdraw what the peer has not read
  * @conn: the connection
  *
- * What it reads at the moment it may read to the end: there is an answer to
- * wait for.  sdp_tx_run() is the caller's.
+ * The peer may finish reads that are in progress, so the caller has to wait for
+ * its answer.  The caller calls sdp_tx_run().
  *
  * Context: process.
  */
@@ -419,7 +429,7 @@ void sdp_zsrc_cancel(struct sdp_conn *conn)
 
 /**
  * sdp_zsrc_end() - others may send again
- * @conn: the connection; nothing is out
+ * @conn: the connection; nothing of the call is advertised or queued
  *
  * Context: process.
  */
@@ -432,16 +442,16 @@ void sdp_zsrc_end(struct sdp_conn *conn)
 	conn->zsrc.more = false;
 	conn->tx.ctl |= SDP_CTL_WR_COMPL;
 	spin_unlock_bh(&conn->lock);
-	/* Who waits for room may be told, or his DisConn go. */
+	/* Senders that wait for room may be told, or a DisConn may go. */
 	sdp_tx_run(conn);
 	if (wq_has_sleeper(&conn->wq))
 		wake_up(&conn->wq);
 }
 
 /**
- * sdp_zsrc_told() - the peer has told what became of our SrcAvails
+ * sdp_zsrc_told() - the peer has reported what became of our SrcAvails
  * @conn: the connection, conn->lock held
- * @told: what
+ * @told: the report
  *
  * Context: process or softirq.
  */
@@ -453,7 +463,7 @@ void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 
 	lockdep_assert_held(&conn->lock);
 	list_for_each_entry(umr, &conn->zsrc.umrs, node) {
-		/* What is written is ours alone. */
+		/* RDMA Writes end by their own completion alone. */
 		if (umr->state != SDP_UMR_ADVERTISED || umr->op.op == SDP_OP_WRITE)
 			continue;
 		umr->moved += bytes;
@@ -487,13 +497,15 @@ void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	conn->tx.done |= SDP_TX_DONE_UMR;
 }
 
-/* A SrcAvail that has nothing inline is for pipelined mode: lead us there. */
+/* Must a ModeChange go first?  A SrcAvail without inline bytes is for pipelined
+ * mode.
+ */
 static bool sdp_zsrc_needs_pipeline(const struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	return !msg->payload && conn->mode.src.mode == SDP_MODE_COMBINED;
 }
 
-/* May a SrcAvail be posted now, or what leads to it? (4.1 to 4.3) */
+/* May a SrcAvail, or the ModeChange before it, be posted now (4.1 to 4.3)? */
 static bool sdp_zsrc_may_follow(const struct sdp_conn *conn, const struct sdp_msg *msg)
 {
 	const struct sdp_src *src = &conn->mode.src;
@@ -504,14 +516,14 @@ static bool sdp_zsrc_may_follow(const struct sdp_conn *conn, const struct sdp_ms
 	       src->out.n < READ_ONCE(conn->sn->zcopy_adverts);
 }
 
-/* Write what is next of the stream to where the peer's reader wants it. */
+/* Write the next piece of the stream into the peer's oldest SinkAvail. */
 static bool sdp_zsrc_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_src *src = &conn->mode.src;
 	const struct sdp_advert *to = sdp_src_may_write(src);
 	struct sdp_umr *umr = msg->umr;
 
-	/* Taken back meanwhile, or made void by what was copied. */
+	/* It was cancelled meanwhile, or copied data has made it void. */
 	if (!to || to->left < umr->umem.bytes) {
 		sdp_zsrc_withdraw(conn);
 		return true;
@@ -539,15 +551,15 @@ static bool sdp_zsrc_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /*
- * What stays advertised after its call is next, and the peer has told where its
- * reader wants that: it is written there if there is room for it, and copied if not.
+ * Async memory is next in the stream, and the peer has a SinkAvail outstanding:
+ * the memory is written there if there is room for it, and copied if not.
  */
 static bool sdp_zsrc_push_async(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	const struct sdp_advert *to = sdp_src_may_write(&conn->mode.src);
 	struct sdp_umr *umr = msg->umr;
 
-	/* Something is owed for what is there: that goes first. */
+	/* A RdmaWrCompl or SinkCancelAck is due: that goes first. */
 	if (!to || conn->mode.src.wrote)
 		return false;
 	if (to->left < umr->umem.bytes) {
@@ -565,7 +577,7 @@ static bool sdp_zsrc_push_async(struct sdp_conn *conn, struct sdp_msg *msg)
 	return sdp_zsrc_push_write(conn, &umr->op);
 }
 
-/* What it advertises is the peer's to read from now on. */
+/* Post a SrcAvail: the peer may read the memory from now on. */
 static bool sdp_zsrc_push_avail(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_wire_msg hdr = {};
@@ -582,7 +594,7 @@ static bool sdp_zsrc_push_avail(struct sdp_conn *conn, struct sdp_msg *msg)
 	sdp_tx_post_data(conn, msg, &hdr);
 	sdp_src_offered(&conn->mode.src, msg->mseq, umr->umem.bytes - msg->payload,
 			msg->payload);
-	/* The peer may have ended it before this message's completion comes. */
+	/* The advert may be resolved before this message's completion comes. */
 	msg->umr = NULL;
 	sdp_zsrc_moved(&conn->zsrc, jiffies);
 	sdp_count(conn->sn, SDP_CNT_OFFERS, 1);
@@ -590,12 +602,13 @@ static bool sdp_zsrc_push_avail(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_zsrc_push() - memory of a user is next in the stream: post its message
+ * sdp_zsrc_push() - post the next of the stream, which is user memory
  * @conn: the connection, conn->lock held
  * @msg: the first of tx.queue, a SrcAvail or an RDMA Write
  *
  * Context: process or softirq.
- * Return: true if something was posted, or the queue has changed; false: it waits.
+ * Return: true if something was posted, or the queue has changed; false if it
+ * has to wait.
  */
 bool sdp_zsrc_push(struct sdp_conn *conn, struct sdp_msg *msg)
 {
@@ -608,7 +621,7 @@ bool sdp_zsrc_push(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /**
- * sdp_zsrc_due() - when the peer has had time enough to come for what is advertised
+ * sdp_zsrc_due() - when the peer has had enough time to read what is advertised
  * @conn: the connection
  *
  * Context: any; a hint.
@@ -620,8 +633,8 @@ unsigned long sdp_zsrc_due(const struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsrc_withdrawn() - does what the caller advertised go by copy?
- * @conn: the connection; the caller advertises
+ * sdp_zsrc_withdrawn() - whether what the call advertised was withdrawn
+ * @conn: the connection; the caller is the call that advertises
  *
  * Context: any.
  * Return: true if so.

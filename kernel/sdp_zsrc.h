@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The source of SrcAvails: a caller's own memory is offered to the peer; see
- * sdp_zsrc.c.
+ * The zero-copy source: memory of a call that waits is advertised to the peer;
+ * see sdp_zsrc.c.
  *
- * All but sdp_zsrc_told() is for the one caller who lends.
+ * sdp_zsrc_more(), sdp_zsrc_reap(), sdp_zsrc_cancel() and sdp_zsrc_withdrawn()
+ * are for the one call between its sdp_zsrc_begin() and sdp_zsrc_end().
  */
 #ifndef _SDP_ZSRC_H
 #define _SDP_ZSRC_H

@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The source without a copy, asynchronously: memory stays advertised when the call
+ * The zero-copy source, asynchronous: memory stays advertised after its call
  * has returned.
  *
- * A program that sends with MSG_ZEROCOPY, or by io_uring's SEND_ZC, leaves its buffer
- * alone until it is told; and the pages of a file that sendfile() or splice() bring
- * are only referred to.  So the call need not wait for the peer as in sdp_zsrc.c:
- * the pieces take their places in the stream, others send behind them, and what
- * becomes of them is the connection's affair.
+ * A program that sends with MSG_ZEROCOPY, or by io_uring's SEND_ZC, leaves its
+ * buffer alone until it is notified.  The pages of a file that sendfile() or
+ * splice() bring are only referenced.  So the call need not wait for the peer
+ * as in sdp_zsrc.c: the pieces take their places in the stream, others send
+ * behind them, and the connection sees to what becomes of them.
  *
- * Each piece goes the way of any (QUEUED, ADVERTISED, INVALIDATING, IDLE), with these
- * differences:
- *   - one that is next in the stream when the peer has told of a reader's buffer
- *     becomes an RDMA Write into it, if it fits;
- *   - what the peer refuses goes by copy, before all that is queued behind it
- *     (zsrc_async.refused keeps that back meanwhile).  The worker copies: there is no
- *     caller whose time it is, and a completion may not sleep;
- *   - so does what the peer has not come for within net.sdp.zcopy_wait.  A peer that
- *     does not answer that either loses the connection, so no page is held for ever;
- *   - when it is IDLE the worker returns the memory, and tells its owner whether it was
- *     copied in the end.
+ * Each piece has the same states as any (QUEUED, ADVERTISED, INVALIDATING,
+ * IDLE), with these differences:
+ *   - A piece that is next in the stream when the peer has advertised a
+ *     reader's buffer becomes an RDMA Write into it, if it fits.
+ *   - What the peer refuses goes by copy, before all that is queued behind it
+ *     (zsrc_async.refused holds that back meanwhile).  The worker copies: there
+ *     is no caller whose time it could take, and a completion may not sleep.
+ *   - The same goes for what the peer has not read within net.sdp.zcopy_wait.
+ *     A peer that does not answer the cancel either loses the connection, so no
+ *     page is held for ever.
+ *   - When a piece is IDLE the worker returns the memory, and notifies the
+ *     program that sent it, and says whether it was copied in the end.
  *
- * A program may have so advertised four times what SO_SNDBUF lets it have outstanding
- * (SDP_SNDBUF_ASYNC).  What is refused of that is copied whether there is room or not.
+ * Async memory is limited to four times what SO_SNDBUF allows to be outstanding
+ * (SDP_SNDBUF_ASYNC).  What is refused of it is copied whether there is room or
+ * not.
  *
- * The owner is told through an skb, empty but for the ubuf_info that it carries:
- * that is how the kernel's own users are told, and io_uring takes it as the sign
- * that something was sent without a copy.  A call that copied has one as well,
- * and hangs it on the last piece, so that calls are told of in their order.
+ * The notification is an skb, empty but for the ubuf_info that it carries.
+ * That is how the kernel's own users are notified, and io_uring takes it as the
+ * sign that something was sent without a copy.  A call that copied has a
+ * notification as well.  It is queued on the last piece, so that calls are
+ * notified in their order.
  */
 #include <linux/sched/mm.h>
 #include <linux/skbuff.h>
@@ -39,11 +42,11 @@
 #include "sdp_zsrc_async.h"
 
 /**
- * sdp_zsrc_async_note() - have something by which to tell of one's memory
- * @uarg: whom to tell; it knows of one more from now on
+ * sdp_zsrc_async_note() - make a notification
+ * @uarg: whom to notify; a reference is taken
  *
  * Context: process; sleeps.
- * Return: what sdp_zsrc_async_tell() is to be called with; NULL without memory.
+ * Return: the notification, for sdp_zsrc_async_tell(); NULL without memory.
  */
 struct sk_buff *sdp_zsrc_async_note(struct ubuf_info *uarg)
 {
@@ -55,8 +58,8 @@ struct sk_buff *sdp_zsrc_async_note(struct ubuf_info *uarg)
 }
 
 /**
- * sdp_zsrc_async_tell() - memory is its owner's again
- * @note: from sdp_zsrc_async_note(), gone after; or NULL
+ * sdp_zsrc_async_tell() - notify the sender that its memory is free
+ * @note: from sdp_zsrc_async_note(), freed here; or NULL
  * @lent: no byte of it was copied
  *
  * Context: process.
@@ -70,9 +73,9 @@ void sdp_zsrc_async_tell(struct sk_buff *note, bool lent)
 }
 
 /**
- * sdp_zsrc_async_tell_in_turn() - the same, but not before what was sent earlier
+ * sdp_zsrc_async_tell_in_turn() - notify, but not before what was sent earlier
  * @conn: the connection; the caller has the socket lock
- * @note: from sdp_zsrc_async_note(), gone after
+ * @note: from sdp_zsrc_async_note(), not the caller's after
  * @lent: no byte of it was copied
  *
  * Context: process.
@@ -97,9 +100,9 @@ void sdp_zsrc_async_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 }
 
 /**
- * sdp_zsrc_async_pays() - is what is next long enough?
- * @conn: the connection; sdp_zsrc_async_begin() said yes
- * @iter: what is to be sent; pages (ITER_BVEC) only if they may be referred to
+ * sdp_zsrc_async_pays() - whether what is next is long enough to be advertised
+ * @conn: the connection; sdp_zsrc_async_begin() has returned true
+ * @iter: what is to be sent; pages (ITER_BVEC) only if they may be referenced
  *
  * Context: process.
  * Return: true if so.
@@ -108,18 +111,18 @@ bool sdp_zsrc_async_pays(const struct sdp_conn *conn, const struct iov_iter *ite
 {
 	if (!iov_iter_is_bvec(iter))
 		return sdp_zsrc_pays(conn, iter);
-	/* How much of it lies together is seen when it is held. */
+	/* How much of it one piece can hold is seen when it is held. */
 	return iov_iter_count(iter) >= sdp_conn_zcopy(conn);
 }
 
 /**
- * sdp_zsrc_async_begin() - a call would like to: is it worth trying?
+ * sdp_zsrc_async_begin() - whether a call should leave its memory advertised
  * @conn: the connection; the caller has the socket lock
  * @len: bytes that it sends
  *
  * Context: process.
- * Return: false if they are few, or cannot be advertised; and for a while after offers
- * that were of no use.
+ * Return: false if they are few, or cannot be advertised; and for a while after
+ * adverts that were of no use.
  */
 bool sdp_zsrc_async_begin(struct sdp_conn *conn, size_t len)
 {
@@ -150,7 +153,7 @@ static void sdp_zsrc_async_return(struct sdp_conn *conn, struct sdp_umr *umr)
 		sdp_zsrc_async_tell(note, note->cb[0]);
 }
 
-/* Who has copied since the last one was taken from the list. */
+/* Next notification of a call that copied, while another was notified. */
 static struct sk_buff *sdp_zsrc_async_told(struct sdp_conn *conn)
 {
 	struct sk_buff *note;
@@ -163,18 +166,18 @@ static struct sk_buff *sdp_zsrc_async_told(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsrc_async_more() - advertise what comes next of the stream
+ * sdp_zsrc_async_more() - advertise the next piece of the stream
  * @conn: the connection; the caller has the socket lock
  * @frag: where messages are cut from
- * @iter: what is to be sent; advanced by that
- * @uarg: whom to tell when the memory is free; NULL: nobody
+ * @iter: what is to be sent; advanced by the piece
+ * @uarg: whom to notify when the memory is free; NULL: nobody
  *
- * Goes with the next sdp_tx_run(), in its turn.  What the peer refuses of it
- * is copied, without the caller.
+ * sdp_tx_run() posts it in its turn.  What the peer refuses of it is copied by
+ * the worker.
  *
  * Context: process; sleeps.
- * Return: bytes, from 1; -EAGAIN without room; -EMSGSIZE if so little of it is in
- * one piece that it is better copied, another error if all has to be.
+ * Return: bytes, from 1; -EAGAIN without room; -EMSGSIZE if the piece is so
+ * short that it is better copied; another error if all has to be copied.
  */
 ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
 			    struct iov_iter *iter, struct ubuf_info *uarg)
@@ -185,7 +188,7 @@ ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
 
 	if (!sdp_sndbuf_space(conn))
 		return -EAGAIN;
-	/* Short ones: the call does not wait, so several are under way. */
+	/* Short pieces: the call does not wait, so several are under way. */
 	bytes = sdp_umr_piece(conn, iov_iter_count(iter), true);
 	umr = sdp_umr_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
 			   bytes, bytes);
@@ -211,7 +214,7 @@ ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
 	return bytes;
 }
 
-/* The first that was refused; without one the stream goes on. */
+/* The first piece to be copied; if there is none the stream goes on. */
 static struct sdp_umr *sdp_zsrc_async_next(struct sdp_conn *conn)
 {
 	struct sdp_umr *umr, *found = NULL;
@@ -230,8 +233,8 @@ static struct sdp_umr *sdp_zsrc_async_next(struct sdp_conn *conn)
 	return found;
 }
 
-/* On the owner's account, be it above the limit, as what the owner copies itself; or
- * on none.
+/* Charged to the owner, even above the limit, as what the owner copies itself;
+ * if that fails, to nobody.
  */
 static struct sdp_msg *sdp_zsrc_async_msg(struct sdp_conn *conn,
 					  struct page_frag *frag, u32 *room)
@@ -247,9 +250,11 @@ static struct sdp_msg *sdp_zsrc_async_msg(struct sdp_conn *conn,
 				    room);
 }
 
-enum { SDP_ZSRC_ASYNC_NAP = HZ / 50 + 1 };	/* when memory is short */
+enum { SDP_ZSRC_ASYNC_NAP = HZ / 50 + 1 };	/* jiffies, when memory is short */
 
-/* Messages of what of it has not gone; all of it, or the connection is over. */
+/* Make messages of what of @umr has not gone.  Ends when all is copied, or when
+ * the connection is dead.
+ */
 static void sdp_zsrc_async_copy(struct sdp_conn *conn, struct sdp_umr *umr,
 				struct page_frag *frag, struct list_head *msgs)
 {
@@ -273,7 +278,9 @@ static void sdp_zsrc_async_copy(struct sdp_conn *conn, struct sdp_umr *umr,
 	}
 }
 
-/* What has to be copied of it, in its place: behind what was copied before it. */
+/* Queue the copies of @umr in its place: at its SrcAvail if that is still
+ * queued, or else behind what was copied before it.
+ */
 static void sdp_zsrc_async_queue_rest(struct sdp_conn *conn, struct sdp_umr *umr,
 				      struct list_head *msgs, struct list_head **behind)
 {
@@ -298,7 +305,7 @@ static void sdp_zsrc_async_queue_rest(struct sdp_conn *conn, struct sdp_umr *umr
 	spin_unlock_bh(&conn->lock);
 }
 
-/* What was refused goes in its place, by copy. */
+/* Copy all refused pieces, each into its place in the stream. */
 static void sdp_zsrc_async_copy_all(struct sdp_conn *conn)
 {
 	struct list_head *behind = &conn->tx.queue;
@@ -315,7 +322,7 @@ static void sdp_zsrc_async_copy_all(struct sdp_conn *conn)
 		put_page(frag.page);
 }
 
-/* The oldest, if it is free and need not be copied any more. */
+/* Take the oldest off the list if it is IDLE and has nothing left to copy. */
 static struct sdp_umr *sdp_zsrc_async_take(struct sdp_conn *conn)
 {
 	struct sdp_umr *umr;
@@ -337,7 +344,7 @@ static struct sdp_umr *sdp_zsrc_async_take(struct sdp_conn *conn)
 }
 
 /**
- * sdp_zsrc_async_settle() - copy what was refused, return what is free, and tell
+ * sdp_zsrc_async_settle() - copy what was refused, return what is IDLE, notify
  * @conn: the connection
  *
  * Context: process, the connection's worker; sleeps.
@@ -353,32 +360,32 @@ void sdp_zsrc_async_settle(struct sdp_conn *conn)
 		sdp_zsrc_async_return(conn, umr);
 	while ((note = sdp_zsrc_async_told(conn)))
 		sdp_zsrc_async_tell(note, note->cb[0]);
-	/* What waited for it goes, or who waits for room is told. */
+	/* Messages that waited for this may go, or senders be told of room. */
 	sdp_tx_run(conn);
 }
 
 /**
- * sdp_zsrc_async_check() - is the peer late with what stays advertised?
+ * sdp_zsrc_async_check() - withdraw async memory that the peer is late with
  * @conn: the connection, conn->lock held
  *
- * What stays advertised after a call is taken back when the peer does not come for
- * it; and nobody's memory is kept for what cannot even be advertised.
+ * Async memory is cancelled if the peer does not read it in time.  It is not
+ * kept either for what could not even be advertised: that is copied.
  *
  * Context: process or softirq.
- * Return: jiffies until the next look, SDP_TIMERS_NEVER if there is nothing; 0 if
- * the peer does not answer at all.
+ * Return: jiffies until the next look; SDP_TIMERS_NEVER if there is nothing; 0
+ * if the peer does not answer at all: the connection is to end.
  */
 unsigned long sdp_zsrc_async_check(struct sdp_conn *conn)
 {
 	unsigned long now = jiffies;
 	struct sdp_src *src = &conn->mode.src;
-	/* Also one that waits for a credit, which the peer may never give. */
+	/* A cancel that waits for a credit counts too: none may ever come. */
 	bool cancel = src->cancel || (conn->tx.ctl & SDP_CTL_SRC_CANCEL &&
 				      sdp_src_may_cancel(src));
 	struct sdp_umr *umr = list_first_entry_or_null(sdp_zsrc_umrs(&conn->zsrc),
 						       struct sdp_umr, node);
-	/* Or it is for our device to end, and the peer has no buffer for what
-	 * comes before that.
+	/* Or only our own device has to end it (a write, an invalidation), but
+	 * the peer has no buffer for a message that goes before that.
 	 */
 	bool last = cancel || (umr && !sdp_src_may_cancel(src) &&
 			       (umr->state == SDP_UMR_ADVERTISED ||
@@ -389,7 +396,7 @@ unsigned long sdp_zsrc_async_check(struct sdp_conn *conn)
 
 	if (!conn->zsrc_async.bytes)
 		return SDP_TIMERS_NEVER;
-	/* When it is answered others are out, perhaps. */
+	/* When it is answered others may be outstanding: look again. */
 	if (time_before(now, due))
 		return min(due - now, patience);
 	if (last)

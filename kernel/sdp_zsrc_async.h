@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory that stays advertised when the call has returned; see sdp_zsrc_async.c.
+ * The zero-copy source, asynchronous: memory that stays advertised after its
+ * call has returned; see sdp_zsrc_async.c.
  */
 #ifndef _SDP_ZSRC_ASYNC_H
 #define _SDP_ZSRC_ASYNC_H
