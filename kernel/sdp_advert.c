@@ -735,13 +735,13 @@ bool sdp_snk_is_behind(const struct sdp_snk *snk)
 }
 
 /**
- * sdp_snk_reads() - an RDMA Read was posted
+ * sdp_snk_read_posted() - an RDMA Read was posted
  * @snk: the half
  * @bytes: its length, from 1; not more than sdp_snk_may_read() has left
  *
  * Context: the caller's lock; pure.
  */
-void sdp_snk_reads(struct sdp_snk *snk, u32 bytes)
+void sdp_snk_read_posted(struct sdp_snk *snk, u32 bytes)
 {
 	struct sdp_advert *advert;
 	unsigned int i = 0;
@@ -755,13 +755,13 @@ void sdp_snk_reads(struct sdp_snk *snk, u32 bytes)
 }
 
 /**
- * sdp_snk_read() - the oldest RDMA Read has completed
+ * sdp_snk_read_done() - the oldest RDMA Read has completed
  * @snk: the half
  * @bytes: as posted
  *
  * Context: the caller's lock; pure.
  */
-void sdp_snk_read(struct sdp_snk *snk, u32 bytes)
+void sdp_snk_read_done(struct sdp_snk *snk, u32 bytes)
 {
 	struct sdp_advert *advert;
 	unsigned int i = 0;

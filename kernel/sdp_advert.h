@@ -128,8 +128,8 @@ int sdp_snk_heard(struct sdp_snk *snk, const struct sdp_wire_msg *msg,
 const struct sdp_advert *sdp_snk_may_read(const struct sdp_snk *snk);
 u64 sdp_snk_unread(const struct sdp_snk *snk);
 bool sdp_snk_is_behind(const struct sdp_snk *snk);
-void sdp_snk_reads(struct sdp_snk *snk, u32 bytes);
-void sdp_snk_read(struct sdp_snk *snk, u32 bytes);
+void sdp_snk_read_posted(struct sdp_snk *snk, u32 bytes);
+void sdp_snk_read_done(struct sdp_snk *snk, u32 bytes);
 u32 sdp_snk_owes_compl(const struct sdp_snk *snk);
 const struct sdp_advert *sdp_snk_ends(const struct sdp_snk *snk);
 void sdp_snk_told_read(struct sdp_snk *snk);

@@ -207,7 +207,7 @@ ssize_t sdp_bcopy_recv(struct sdp_conn *conn, struct iov_iter *iter, size_t len,
 		buf->off += n;
 		buf->left -= n;
 		done += n;
-		if (!buf->left && unlikely(buf->fetched)) {
+		if (!buf->left && unlikely(buf->bounce)) {
 			list_del_init(&buf->node);
 			sdp_buf_free(conn, buf);
 		} else if (!buf->left) {

@@ -76,17 +76,17 @@ static void sdp_buf_account(struct sdp_conn *conn, const struct sdp_buf *buf,
 	lockdep_assert_held(&conn->rx.lock);
 	if (buf->owed)
 		sdp_ring_account_owed(&conn->ring, buf->size, sign);
-	if (buf->fetched) {
-		conn->rx.fetched += sign * (int)buf->size;
+	if (buf->bounce) {
+		conn->rx.bounced += sign * (int)buf->size;
 		if (!buf->filled)
-			conn->rx.fetching += sign * (int)buf->size;
+			conn->rx.bouncing += sign * (int)buf->size;
 		return;
 	}
 	sdp_ring_account(&conn->ring, buf->size, sign);
 }
 
 /* @unread: for bytes that have already arrived, so it need not be mapped. */
-static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool fetch,
+static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool bounce,
 				    bool unread, gfp_t gfp)
 {
 	struct sdp_buf *buf;
@@ -97,7 +97,7 @@ static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool fetch,
 		goto fail;
 	INIT_LIST_HEAD(&buf->node);
 	buf->size = size;
-	buf->fetched = fetch;
+	buf->bounce = bounce;
 	/* If owned is set so is payer: pairs with sdp_conn_own(). */
 	buf->owed = !smp_load_acquire(&conn->owned);
 	buf->page = sdp_buf_page(conn, get_order(buf->size), gfp);
@@ -127,16 +127,16 @@ fail:
  * sdp_buf_alloc() - make a receive buffer and map it
  * @conn: the connection
  * @size: bytes, whole pages
- * @fetch: for an RDMA Read, not for the ring
+ * @bounce: for an RDMA Read, not for the ring
  * @gfp: how to allocate
  *
  * Context: as @gfp says.
  * Return: a buffer that is on rx.all and nowhere else; NULL without memory.
  */
-struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool bounce,
 			      gfp_t gfp)
 {
-	return sdp_buf_make(conn, size, fetch, false, gfp);
+	return sdp_buf_make(conn, size, bounce, false, gfp);
 }
 
 /**
@@ -182,9 +182,9 @@ static void sdp_buf_succeed(struct sdp_conn *conn, struct sdp_buf *old,
 	buf->left = old->left;
 	buf->mark = old->mark;
 	buf->stamp = old->stamp;
-	if (buf->fetched) {
+	if (buf->bounce) {
 		buf->filled = true;
-		conn->rx.fetching -= buf->size;
+		conn->rx.bouncing -= buf->size;
 	}
 	list_replace_init(&old->node, &buf->node);
 }
@@ -204,14 +204,14 @@ static void sdp_buf_succeed(struct sdp_conn *conn, struct sdp_buf *old,
 bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 {
 	struct sdp_buf *old, *buf;
-	bool fetched = false;
+	bool bounce = false;
 	u32 size = 0;
 
 	spin_lock_bh(&conn->rx.lock);
 	old = sdp_buf_owed(conn);
 	if (old) {
 		size = old->size;
-		fetched = old->fetched;
+		bounce = old->bounce;
 	}
 	spin_unlock_bh(&conn->rx.lock);
 	if (!size)
@@ -219,13 +219,13 @@ bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp)
 	/* If the connection is over the buffer is only read, and need not be
 	 * mapped.
 	 */
-	buf = sdp_buf_make(conn, size, fetched, true, gfp);
+	buf = sdp_buf_make(conn, size, bounce, true, gfp);
 	if (!buf)
 		return false;
 	/* The reader may have taken the old one in the meantime. */
 	spin_lock_bh(&conn->rx.lock);
 	old = sdp_buf_owed(conn);
-	if (old && old->size == size && old->fetched == fetched)
+	if (old && old->size == size && old->bounce == bounce)
 		sdp_buf_succeed(conn, old, buf);
 	else
 		old = buf;
@@ -318,7 +318,7 @@ static void sdp_msg_init(struct sdp_msg *msg, u8 op, u8 slots)
 	msg->more = false;
 	msg->full = false;
 	msg->urgent = false;
-	msg->ends = false;
+	msg->invalidates = false;
 	msg->signalled = false;
 	msg->mapped = false;
 	msg->buf = NULL;
@@ -388,7 +388,7 @@ struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
 /**
  * sdp_umr_alloc() - make a struct sdp_umr that has no user memory yet
  * @op: what its own request does: SDP_OP_READ, SDP_OP_WRITE or
- *	SDP_OP_TAKE_BACK
+ *	SDP_OP_INVALIDATE
  * @slots: send queue slots that the request takes
  *
  * Context: process; sleeps.
@@ -406,7 +406,7 @@ struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
 	umr->rest = false;
 	umr->copied = false;
 	umr->why = 0;
-	umr->ended = false;
+	umr->invalidated = false;
 	umr->note = NULL;
 	__skb_queue_head_init(&umr->notes);
 	umr->moved = 0;

@@ -36,10 +36,10 @@ struct sdp_buf {
 	u64 dma;		/* mapped address of the page */
 	bool mapped;		/* for the device */
 	bool posted;		/* the transport has it */
-	bool fetched;		/* for an RDMA Read; not part of the ring */
+	bool bounce;		/* for an RDMA Read; not part of the ring */
 	bool filled;		/* its RDMA Read is complete */
 	bool owed;		/* nobody was charged for it */
-	bool ended;		/* came by Send-with-Invalidate: key is invalid now */
+	bool invalidated;		/* came by Send-with-Invalidate: key is invalid now */
 	u32 key;		/* key that the message invalidated */
 	u32 size;		/* bytes, header included */
 	u32 off;		/* offset of the payload not yet read, bytes */
@@ -56,13 +56,13 @@ enum sdp_op {
 	SDP_OP_NOTHING,		/* asks the peer's device whether it is there */
 	SDP_OP_READ,		/* RDMA Read into @buf or @umr */
 	SDP_OP_WRITE,		/* RDMA Write of @umr, whose key is invalidated after it */
-	SDP_OP_TAKE_BACK,	/* invalidates the key of @umr */
+	SDP_OP_INVALIDATE,	/* invalidates the key of @umr */
 };
 
 enum { SDP_OP_SLOTS = 3 };	/* send queue slots that one request takes, at most */
 
 struct sdp_msg {
-	/* On tx.queue, tx.back, tx.posted, tx.ctl_free or zsink.reads. */
+	/* On tx.queue, tx.invalidations, tx.posted, tx.ctl_free or zsink.reads. */
 	struct list_head node;
 	struct page *page;	/* reference; NULL: no memory of its own */
 	void *addr;		/* address of the BSDH */
@@ -77,7 +77,7 @@ struct sdp_msg {
 	bool more;		/* the same call will send more right away */
 	bool full;		/* no payload can be added */
 	bool urgent;		/* its last byte is urgent */
-	bool ends;		/* Send-with-Invalidate of @rkey */
+	bool invalidates;		/* Send-with-Invalidate of @rkey */
 	bool signalled;		/* its completion is reported */
 	bool mapped;		/* for the device; only when posted */
 	struct sdp_buf *buf;	/* RDMA Read into a bounce buffer; else NULL */
@@ -107,7 +107,7 @@ struct sdp_umr {
 	bool rest;		/* refused, and still to be copied; under conn->lock */
 	bool copied;		/* some of it went by copy */
 	u8 why;			/* counter of why it is copied; 0: none yet; conn->lock */
-	bool ended;		/* the peer invalidated its key; under conn->lock */
+	bool invalidated;		/* the peer invalidated its key; under conn->lock */
 	struct sk_buff *note;	/* tells its owner when it is free; or NULL */
 	struct sk_buff_head notes; /* notes of calls that are told after this */
 	u32 moved;		/* bytes that have been transferred */
@@ -117,7 +117,7 @@ struct sdp_umr {
 };
 
 gfp_t sdp_buf_gfp(gfp_t gfp);
-struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool fetch,
+struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool bounce,
 			      gfp_t gfp);
 void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf);
 bool sdp_buf_charge(struct sdp_conn *conn, gfp_t gfp);

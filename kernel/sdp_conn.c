@@ -176,36 +176,36 @@ void sdp_conn_uncork_never(struct sdp_conn *conn)
 	sdp_conn_cancel(conn, &conn->uncork);
 }
 
-static void sdp_conn_fetch(struct work_struct *work)
+static void sdp_conn_bounce(struct work_struct *work)
 {
 	sdp_conn_raise(container_of(to_delayed_work(work), struct sdp_conn,
-				    fetch), SDP_CONN_FETCH);
+				    bounce), SDP_CONN_BOUNCE);
 }
 
 /**
- * sdp_conn_fetch_later() - RDMA Read to a bounce buffer if no reader comes
+ * sdp_conn_bounce_later() - RDMA Read to a bounce buffer if no reader comes
  * @conn: the connection
  * @delay: jiffies; a time set before stays
  *
  * Context: process or softirq.
  */
-void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay)
+void sdp_conn_bounce_later(struct sdp_conn *conn, unsigned long delay)
 {
-	sdp_conn_delay_at_most(conn, &conn->fetch, delay);
+	sdp_conn_delay_at_most(conn, &conn->bounce, delay);
 	/* Torn down in the meantime: nobody else would stop it. */
 	if (READ_ONCE(conn->dead))
-		sdp_conn_fetch_never(conn);
+		sdp_conn_bounce_never(conn);
 }
 
 /**
- * sdp_conn_fetch_never() - cancel sdp_conn_fetch_later()
+ * sdp_conn_bounce_never() - cancel sdp_conn_bounce_later()
  * @conn: the connection, referenced by the caller
  *
  * Context: process or softirq; does not wait for a timer that runs.
  */
-void sdp_conn_fetch_never(struct sdp_conn *conn)
+void sdp_conn_bounce_never(struct sdp_conn *conn)
 {
-	sdp_conn_cancel(conn, &conn->fetch);
+	sdp_conn_cancel(conn, &conn->bounce);
 }
 
 static void sdp_conn_check(struct work_struct *work)
@@ -277,7 +277,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_DELAYED_WORK(&conn->timer, sdp_conn_timer);
 	INIT_DELAYED_WORK(&conn->uncork, sdp_conn_uncork);
 	INIT_DELAYED_WORK(&conn->check, sdp_conn_check);
-	INIT_DELAYED_WORK(&conn->fetch, sdp_conn_fetch);
+	INIT_DELAYED_WORK(&conn->bounce, sdp_conn_bounce);
 	spin_lock_init(&conn->up.lock);
 	spin_lock_init(&conn->lock);
 	conn->zcopy = -1;
@@ -290,7 +290,7 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	INIT_LIST_HEAD(&conn->tx.queue);
 	INIT_LIST_HEAD(&conn->tx.posted);
 	INIT_LIST_HEAD(&conn->tx.ctl_free);
-	INIT_LIST_HEAD(&conn->tx.back);
+	INIT_LIST_HEAD(&conn->tx.invalidations);
 	sdp_zcopy_init(&conn->zsrc, &conn->zsrc_async, &conn->zsink);
 	for (i = 0; i < SDP_CTL_MSGS; i++) {
 		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;

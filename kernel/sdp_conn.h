@@ -95,7 +95,7 @@ enum sdp_conn_flag {
 	SDP_CONN_PROBED,	/* the probe has its answer */
 	SDP_CONN_CHECK,		/* the timers are due: see sdp_check.c */
 	SDP_CONN_SIGURG,	/* urgent data was announced */
-	SDP_CONN_FETCH,		/* no reader came in time for a SrcAvail of the peer */
+	SDP_CONN_BOUNCE,		/* no reader came in time for a SrcAvail of the peer */
 };
 
 /* Control messages to be posted, as bits: one of each kind suffices. */
@@ -132,8 +132,8 @@ enum sdp_tx_done {
  */
 struct sdp_caps {
 	bool may_read;		/* we may read what the peer advertises */
-	bool may_lend;		/* we may advertise memory for the peer to read */
-	bool may_end;		/* the peer takes Send-with-Invalidate */
+	bool may_advertise;		/* we may advertise memory for the peer to read */
+	bool may_invalidate;		/* the peer takes Send-with-Invalidate */
 	u32 umem_max;		/* bytes that one key can cover */
 };
 
@@ -204,7 +204,7 @@ struct sdp_conn {
 	struct delayed_work timer;	/* FIN_WAIT_2 of an orphan, LAST_ACK */
 	struct delayed_work uncork;	/* sets SDP_CONN_UNCORK */
 	struct delayed_work check;	/* sets SDP_CONN_CHECK */
-	struct delayed_work fetch;	/* sets SDP_CONN_FETCH */
+	struct delayed_work bounce;	/* sets SDP_CONN_BOUNCE */
 
 	struct {
 		spinlock_t lock;	/* ops and upper; held during the call up */
@@ -264,7 +264,7 @@ struct sdp_conn {
 		u32 inflight_bytes;	/* bytes in flight */
 		struct list_head queue;	/* messages built, not posted */
 		struct list_head posted; /* requests in the order of completion */
-		struct list_head back;	/* registrations to be invalidated */
+		struct list_head invalidations;	/* registrations to be invalidated */
 		struct sdp_msg ctl_msg[SDP_CTL_MSGS];
 		struct list_head ctl_free; /* the ctl_msg that are not in flight */
 		unsigned long sent_at;	/* jiffies of the last message with payload or advert */
@@ -305,8 +305,8 @@ struct sdp_conn {
 			u16 data;	/* the urgent byte, and its state: SDP_URG_* */
 			u16 pending;	/* urgent bytes announced and not arrived */
 		} urg;
-		u32 fetched;		/* bytes of pages given to RDMA Reads, unread */
-		u32 fetching;		/* bytes of pages given to incomplete RDMA Reads */
+		u32 bounced;		/* bytes of pages given to RDMA Reads, unread */
+		u32 bouncing;		/* bytes of pages given to incomplete RDMA Reads */
 
 		/* Under the socket lock. */
 		struct list_head ready;	/* taken from queue by the reader */
@@ -377,7 +377,7 @@ static inline bool sdp_conn_unread(struct sdp_conn *conn)
 	bool unread;
 
 	spin_lock(&conn->rx.lock);
-	unread = conn->rx.inq || conn->rx.fetched || conn->rx.coming;
+	unread = conn->rx.inq || conn->rx.bounced || conn->rx.coming;
 	spin_unlock(&conn->rx.lock);
 	return unread;
 }
@@ -419,8 +419,8 @@ void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms);
 void sdp_conn_stop_timer(struct sdp_conn *conn);
 void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay);
 void sdp_conn_uncork_never(struct sdp_conn *conn);
-void sdp_conn_fetch_later(struct sdp_conn *conn, unsigned long delay);
-void sdp_conn_fetch_never(struct sdp_conn *conn);
+void sdp_conn_bounce_later(struct sdp_conn *conn, unsigned long delay);
+void sdp_conn_bounce_never(struct sdp_conn *conn);
 void sdp_conn_check_later(struct sdp_conn *conn, unsigned long delay);
 void sdp_conn_check_never(struct sdp_conn *conn);
 int sdp_conn_init(void);

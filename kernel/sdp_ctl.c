@@ -89,9 +89,9 @@ static u16 sdp_ctl_due(struct sdp_conn *conn)
 static void sdp_ctl_end(const struct sdp_conn *conn, struct sdp_msg *msg,
 			const struct sdp_advert *advert)
 {
-	if (!conn->caps.may_end || !advert)
+	if (!conn->caps.may_invalidate || !advert)
 		return;
-	msg->ends = true;
+	msg->invalidates = true;
 	msg->rkey = advert->rkey;
 }
 

@@ -36,7 +36,7 @@ static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (ib_dma_mapping_error(device, msg->dma))
 		return -ENOMEM;
 	msg->mapped = true;
-	if (msg->ends)
+	if (msg->invalidates)
 		return sdp_qp_post_end(&ib->qp, msg->rkey, msg->dma, msg->bytes,
 				       msg, msg->signalled ? IB_SEND_SIGNALED : 0);
 	/* A peer that sleeps until it is solicited must hear of urgent data. */
@@ -79,7 +79,7 @@ int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 		return sdp_ib_post_read(conn, msg);
 	case SDP_OP_WRITE:
 		return sdp_ib_post_write(conn, msg);
-	case SDP_OP_TAKE_BACK:
+	case SDP_OP_INVALIDATE:
 		return sdp_qp_post_invalidate(&ib->qp, msg->umr->umem.mr, msg);
 	default:
 		return sdp_ib_post_send(conn, msg);
@@ -95,7 +95,7 @@ static void sdp_ib_completed(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (msg->op == SDP_OP_READ && !msg->umr) {
 		ib_dma_sync_single_for_cpu(ib->dev->ib, msg->buf->dma,
 					   msg->bytes, DMA_FROM_DEVICE);
-	} else if (msg->op == SDP_OP_READ || msg->op == SDP_OP_TAKE_BACK) {
+	} else if (msg->op == SDP_OP_READ || msg->op == SDP_OP_INVALIDATE) {
 		mr = msg->umr->umem.mr;
 		mr->valid = false;
 	}
@@ -155,7 +155,7 @@ int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 				ib_dma_sync_single_for_cpu(ib->dev->ib,
 							   buf->dma, bytes,
 							   DMA_FROM_DEVICE);
-				buf->ended = wc[i].wc_flags &
+				buf->invalidated = wc[i].wc_flags &
 					     IB_WC_WITH_INVALIDATE;
 				buf->key = wc[i].ex.invalidate_rkey;
 			}

@@ -38,7 +38,7 @@ struct sdp_ib {
 	u8 port_num;
 	u8 responder_resources;
 	u8 initiator_depth;
-	bool lends;			/* the peer reads what we advertise */
+	bool advertises;			/* the peer reads what we advertise */
 	bool resolved;			/* the resolver has the address */
 	u32 ask_ms;			/* ms for the last address look-up */
 	u32 busy_ms;			/* ms of pause if the peer is full */

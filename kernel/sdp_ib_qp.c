@@ -160,7 +160,7 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		/* The peer may have asked for more than the device has. */
 		attr.max_dest_rd_atomic = min(attr.max_dest_rd_atomic,
 					      ib->dev->max_rd_atom);
-		ib->conn->caps.may_lend = attr.max_dest_rd_atomic && ib->lends;
+		ib->conn->caps.may_advertise = attr.max_dest_rd_atomic && ib->advertises;
 		ib->conn->caps.umem_max = sdp_mr_bytes(&ib->dev->mrs);
 	} else if (state == IB_QPS_RTS) {
 		u8 ack = sdp_ib_ack_timeout(ib->conn);
@@ -287,8 +287,8 @@ void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
 	sdp_flow_init(&conn->flow, told_bufs, peer->bufs);
 	sdp_mode_init(&conn->mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
 	sdp_peer_ring_init(&conn->peer_ring, peer->bufs);
-	ib->lends = sdp_wire_takes_offers(peer);
-	conn->caps.may_end = peer->cap & sdp_ib_caps(ib);
+	ib->advertises = sdp_wire_takes_offers(peer);
+	conn->caps.may_invalidate = peer->cap & sdp_ib_caps(ib);
 	spin_unlock_bh(&conn->lock);
 	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
 }

@@ -92,11 +92,11 @@ static int __init sdp_init(void)
 		goto fail_sysctl;
 	err = sdp_ulp_open();
 	if (err)
-		goto fail_door;
+		goto fail_family;
 	pr_info("loaded\n");
 	return 0;
 
-fail_door:
+fail_family:
 	sdp_family_exit();
 fail_sysctl:
 	sdp_sysctl_exit();

@@ -63,7 +63,7 @@ void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
 	spin_unlock_bh(&conn->lock);
 	spin_lock_bh(&conn->rx.lock);
 	info->sdpi_inq = conn->rx.inq;
-	info->sdpi_mem += sdp_ring_mem(&conn->ring) + conn->rx.fetched +
+	info->sdpi_mem += sdp_ring_mem(&conn->ring) + conn->rx.bounced +
 			  sdp_ring_bufs(&conn->ring) * sizeof(struct sdp_buf);
 	spin_unlock_bh(&conn->rx.lock);
 	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);

@@ -48,9 +48,9 @@ bool sdp_peer_ring_wants_more(struct sdp_peer_ring *ring, u32 want, bool open,
  */
 bool sdp_peer_ring_cut(struct sdp_peer_ring *ring)
 {
-	if (++ring->cuts < SDP_PEER_RING_CUTS)
+	if (++ring->cut_msgs < SDP_PEER_RING_CUTS)
 		return false;
-	ring->cuts = 0;
+	ring->cut_msgs = 0;
 	return true;
 }
 
@@ -65,7 +65,7 @@ bool sdp_peer_ring_cut(struct sdp_peer_ring *ring)
  */
 bool sdp_peer_ring_grow(struct sdp_peer_ring *ring)
 {
-	if (ring->keeps)
+	if (ring->never_shrinks)
 		return false;
 	ring->grown = true;
 	return true;
@@ -115,7 +115,7 @@ void sdp_peer_ring_ask_less(struct sdp_peer_ring *ring, u32 size, u32 had,
 {
 	sdp_peer_ring_ask(ring, size, now);
 	ring->asks_less = true;
-	ring->had = had;
+	ring->size_before = had;
 }
 
 /**
@@ -136,8 +136,8 @@ void sdp_peer_ring_given(struct sdp_peer_ring *ring, u32 size, u16 bufs)
 	ring->asks_less = false;
 	ring->asked = false;
 	ring->grown = false;
-	if (size <= ring->ask || size < ring->had)
+	if (size <= ring->ask || size < ring->size_before)
 		ring->flush = bufs;
 	/* A peer that refused now will refuse again: do not ask any more. */
-	ring->keeps = size > ring->ask;
+	ring->never_shrinks = size > ring->ask;
 }

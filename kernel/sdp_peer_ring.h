@@ -33,10 +33,10 @@ struct sdp_peer_ring {
 	unsigned long asked_at;	/* jiffies when the peer was asked last */
 	u32 ask;		/* size that the peer was asked for last */
 	bool asks_less;		/* asked for smaller buffers, not answered yet */
-	u32 had;		/* size before smaller buffers were asked for */
-	u8 cuts;		/* full messages with more behind; from 0 after we asked */
+	u32 size_before;		/* size before smaller buffers were asked for */
+	u8 cut_msgs;		/* full messages with more behind; from 0 after we asked */
 	bool grown;		/* the peer has grown its ring, and may shrink it */
-	bool keeps;		/* the peer never shrinks its ring */
+	bool never_shrinks;		/* the peer never shrinks its ring */
 	u16 flush;		/* messages to post until old buffers are used up */
 };
 
@@ -51,7 +51,7 @@ struct sdp_peer_ring {
  */
 static inline void sdp_peer_ring_init(struct sdp_peer_ring *ring, u16 bufs)
 {
-	ring->keeps = bufs > SDP_PEER_RING_FEW;
+	ring->never_shrinks = bufs > SDP_PEER_RING_FEW;
 }
 
 bool sdp_peer_ring_wants_more(struct sdp_peer_ring *ring, u32 want, bool open,

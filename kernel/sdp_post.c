@@ -142,7 +142,7 @@ struct sdp_msg *sdp_post_control(struct sdp_conn *conn, u8 mid)
 		list_del_init(&msg->node);
 		msg->op = SDP_OP_SEND;
 		msg->slots = 1;
-		msg->ends = false;
+		msg->invalidates = false;
 		msg->mid = mid;
 		msg->payload = 0;
 		msg->charged = 0;

@@ -15,7 +15,7 @@
 static inline bool sdp_post_is_watched(const struct sdp_msg *msg)
 {
 	return msg->op == SDP_OP_READ || msg->op == SDP_OP_WRITE ||
-	       msg->op == SDP_OP_TAKE_BACK;
+	       msg->op == SDP_OP_INVALIDATE;
 }
 
 bool sdp_post_may(struct sdp_conn *conn, u8 mid, enum sdp_flow_class class);

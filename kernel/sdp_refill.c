@@ -398,7 +398,7 @@ static int sdp_refill_count(struct sdp_conn *conn, u16 at_hand, u16 dropped, boo
 	now.owned = conn->owned;
 	now.inq = conn->rx.inq;
 	now.holes = conn->rx.urg.holes;
-	now.fetched = conn->rx.fetched;
+	now.bounced = conn->rx.bounced;
 	want = sdp_ring_wanted(&conn->ring, &now);
 	spin_unlock_bh(&conn->rx.lock);
 	return want;

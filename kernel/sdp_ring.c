@@ -122,7 +122,7 @@ static u32 sdp_ring_unread(const struct sdp_ring *ring, const struct sdp_ring_no
  */
 static int sdp_ring_wanted_before(struct sdp_ring *ring, const struct sdp_ring_now *now)
 {
-	u32 most = sdp_ring_unread(ring, now), used = ring->mem + now->fetched;
+	u32 most = sdp_ring_unread(ring, now), used = ring->mem + now->bounced;
 	u16 here = now->posted + now->at_hand;
 	int room = 0, want;
 

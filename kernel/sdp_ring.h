@@ -88,7 +88,7 @@ struct sdp_ring_now {
 	u16 dropped;		/* buffers that were freed just now */
 	u32 inq;		/* bytes of the stream that are unread */
 	u32 holes;		/* urgent bytes in inq, not waited for */
-	u32 fetched;		/* bytes of buffers for RDMA Reads */
+	u32 bounced;		/* bytes of buffers for RDMA Reads */
 	bool reading;		/* a reader has taken bytes */
 	bool owned;		/* the connection has an owner to charge */
 	bool mem_short;		/* net.sdp.mem_pressure is exceeded */

@@ -130,7 +130,7 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 	spin_lock_bh(&conn->lock);
 	heard = sdp_flow_heard(&conn->flow, msg);
 	/* The device has invalidated the key by now: record it, or object. */
-	if (unlikely(buf->ended) && !sdp_umr_end_key(conn, buf->key))
+	if (unlikely(buf->invalidated) && !sdp_umr_invalidated(conn, buf->key))
 		heard = -EPROTO;
 	if (!heard && unlikely(sdp_ring_promised(&conn->ring)))
 		sdp_refill_heard(conn);

@@ -78,9 +78,9 @@ static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
  * access is not the caller's, even after a signal, a time-out or an error.
  * Returns the bytes that the peer has.
  */
-static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
-				 struct sdp_send_call *call,
-				 wait_queue_entry_t *wait)
+static size_t sdp_send_zcopy_cancel(struct sock *sk, struct sdp_conn *conn,
+				    struct sdp_send_call *call,
+				    wait_queue_entry_t *wait)
 {
 	unsigned long since = jiffies;
 	size_t sent = 0;
@@ -102,9 +102,9 @@ static size_t sdp_send_take_back(struct sock *sk, struct sdp_conn *conn,
 }
 
 /* Sleep while memory is advertised.  0: look again; an error: why to cancel. */
-static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
-			       struct sdp_send_call *call, wait_queue_entry_t *wait,
-			       long *timeo)
+static int sdp_send_zcopy_sleep(struct sock *sk, struct sdp_conn *conn,
+				struct sdp_send_call *call, wait_queue_entry_t *wait,
+				long *timeo)
 {
 	unsigned long until = sdp_zsrc_due(conn);
 	int err;
@@ -121,9 +121,9 @@ static int sdp_send_sleep_lent(struct sock *sk, struct sdp_conn *conn,
  * is to be copied, unless the peer has just advertised a buffer for it: then
  * @again is set.
  */
-static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
-			    struct sdp_send_call *call, struct iov_iter *iter,
-			    long *timeo, bool *again)
+static size_t sdp_send_zcopy(struct sock *sk, struct sdp_conn *conn,
+			     struct sdp_send_call *call, struct iov_iter *iter,
+			     long *timeo, bool *again)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct iov_iter ahead = *iter;
@@ -159,11 +159,11 @@ static size_t sdp_send_lend(struct sock *sk, struct sdp_conn *conn,
 		}
 		err = -EPIPE;
 		if (!sdp_sk_conn_cannot_send(sk, conn))
-			err = sdp_send_sleep_lent(sk, conn, call, &wait, timeo);
+			err = sdp_send_zcopy_sleep(sk, conn, call, &wait, timeo);
 		if (err) {
 			if (err == -ETIME)
 				call->why = SDP_CNT_COPIED_LATE;
-			sent += sdp_send_take_back(sk, conn, call, &wait);
+			sent += sdp_send_zcopy_cancel(sk, conn, call, &wait);
 			break;
 		}
 	}
@@ -215,18 +215,18 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 		     !(flags & MSG_OOB);
 	u8 delay = sdp_sk_conn_delay(sk, flags);
 	size_t len = msg_data_left(msg);
-	bool lend = timeo && !(flags & MSG_OOB) && !stays &&
+	bool zcopy = timeo && !(flags & MSG_OOB) && !stays &&
 		    sdp_zsrc_pays(conn, &msg->msg_iter);
-	size_t done = 0, lent = 0;
+	size_t done = 0, zcopied = 0;
 	int queued = 0;
 	ssize_t n = 0;
 	int err = 0;
 
-	if (lend && READ_ONCE(conn->sn->zcopy_adapt)) {
+	if (zcopy && READ_ONCE(conn->sn->zcopy_adapt)) {
 		call->metered = true;
 		call->began = ktime_get_ns();
-		lend = sdp_zsrc_prefers(conn, len, call->began);
-		if (!lend)
+		zcopy = sdp_zsrc_prefers(conn, len, call->began);
+		if (!zcopy)
 			call->why = SDP_CNT_COPIED_COST;
 	}
 	call->async = unlikely(stays) && sdp_zsrc_async_begin(conn, len);
@@ -240,11 +240,11 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			err = -EPIPE;
 			break;
 		}
-		if (lend) {
-			lend = false;
-			lent += sdp_send_lend(sk, conn, call, &msg->msg_iter,
-					      &timeo, &lend);
-			done = lent;	/* nothing was copied before */
+		if (zcopy) {
+			zcopy = false;
+			zcopied += sdp_send_zcopy(sk, conn, call, &msg->msg_iter,
+						  &timeo, &zcopy);
+			done = zcopied;	/* nothing was copied before */
 			continue;
 		}
 		n = sdp_send_some(sk, conn, msg, flags, call);
@@ -270,7 +270,7 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 	}
 	sdp_tx_run(conn);
 	if (unlikely(call->metered) && done == len)
-		sdp_zsrc_spent(conn, len, lent, ktime_get_ns() -
+		sdp_zsrc_spent(conn, len, zcopied, ktime_get_ns() -
 				call->began - call->slept);
 	if (done)
 		return done;

@@ -214,11 +214,11 @@ static bool sdp_tx_push_data(struct sdp_conn *conn)
 }
 
 /* Invalidate the key of a registration that the peer is done with. */
-static bool sdp_tx_push_back(struct sdp_conn *conn)
+static bool sdp_tx_push_invalidate(struct sdp_conn *conn)
 {
 	struct sdp_msg *msg;
 
-	msg = list_first_entry(&conn->tx.back, struct sdp_msg, node);
+	msg = list_first_entry(&conn->tx.invalidations, struct sdp_msg, node);
 	list_del_init(&msg->node);
 	msg->signalled = true;
 	sdp_post_op(conn, msg);
@@ -240,8 +240,8 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	}
 	if (conn->tx.ctl && sdp_ctl_push(conn))
 		return true;
-	if (unlikely(!list_empty(&conn->tx.back)))
-		return sdp_tx_push_back(conn);
+	if (unlikely(!list_empty(&conn->tx.invalidations)))
+		return sdp_tx_push_invalidate(conn);
 	if (unlikely(sdp_zsink_has_reads(&conn->zsink)) && !owed &&
 	    sdp_tx_zcopy->push_read(conn))
 		return true;
@@ -517,12 +517,12 @@ void sdp_tx_drop(struct sdp_conn *conn)
 
 	sdp_conn_uncork_never(conn);
 	sdp_conn_check_never(conn);
-	sdp_conn_fetch_never(conn);
+	sdp_conn_bounce_never(conn);
 	spin_lock_bh(&conn->lock);
 	list_splice_init(&conn->tx.posted, &drop);
 	list_splice_tail_init(&conn->tx.queue, &drop);
 	sdp_zsink_take_reads(&conn->zsink, &drop);
-	list_splice_tail_init(&conn->tx.back, &drop);
+	list_splice_tail_init(&conn->tx.invalidations, &drop);
 	conn->tx.inflight = 0;
 	conn->tx.inflight_bytes = 0;
 	conn->tx.rtt.timed = NULL;

@@ -23,7 +23,7 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_buf *buf = msg->buf;
 
-	sdp_snk_read(&conn->mode.snk, msg->bytes);
+	sdp_snk_read_done(&conn->mode.snk, msg->bytes);
 	conn->tx.ctl |= SDP_CTL_RD_COMPL;
 	sdp_count(conn->sn, SDP_CNT_BYTES_RECEIVED, msg->bytes);
 	spin_lock(&conn->rx.lock);
@@ -34,7 +34,7 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 		buf->mark = 0;
 		buf->stamp = sdp_conn_stamp(conn);
 		buf->filled = true;
-		conn->rx.fetching -= buf->size;
+		conn->rx.bouncing -= buf->size;
 		list_add_tail(&buf->node, &conn->rx.queue);
 		conn->rx.inq += msg->bytes;
 		msg->buf = NULL;
@@ -57,14 +57,14 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
  */
 static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	msg->op = SDP_OP_TAKE_BACK;
+	msg->op = SDP_OP_INVALIDATE;
 	msg->slots = 1;
 	msg->umr->state = SDP_UMR_INVALIDATING;
 	msg->umr->moved = msg->bytes;
 	sdp_zsrc_moved(&conn->zsrc, jiffies);
 	if (msg->umr->async)
 		sdp_zpolicy_offered(&conn->zpolicy, true);
-	list_add_tail(&msg->node, &conn->tx.back);
+	list_add_tail(&msg->node, &conn->tx.invalidations);
 }
 
 static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)

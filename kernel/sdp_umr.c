@@ -59,7 +59,7 @@ u32 sdp_umr_piece(const struct sdp_conn *conn, size_t left, bool first)
  * sdp_umr_make() - pin the memory that an iterator stands at
  * @conn: the connection
  * @op: SDP_OP_READ for an RDMA Read into it, SDP_OP_WRITE for an RDMA Write of
- *	it, SDP_OP_TAKE_BACK if it is advertised to the peer
+ *	it, SDP_OP_INVALIDATE if it is advertised to the peer
  * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
  * @iter: user memory, or pages to be sent, as for sdp_umem_pin(); not advanced
  * @bytes: how much, at most
@@ -210,17 +210,17 @@ size_t sdp_umr_reap(struct sdp_conn *conn, struct list_head *umrs)
 	return bytes;
 }
 
-static bool sdp_umr_end_in(struct sdp_conn *conn, struct list_head *umrs,
-			   u32 key)
+static bool sdp_umr_invalidated_in(struct sdp_conn *conn, struct list_head *umrs,
+				   u32 key)
 {
 	struct sdp_umr *umr;
 
 	list_for_each_entry(umr, umrs, node) {
 		if (umr->state != SDP_UMR_ADVERTISED || umr->umem.key != key ||
-		    umr->op.op != SDP_OP_TAKE_BACK)
+		    umr->op.op != SDP_OP_INVALIDATE)
 			continue;
 		conn->xp->invalidated(conn, &umr->umem);
-		umr->ended = true;
+		umr->invalidated = true;
 		sdp_count(conn->sn, SDP_CNT_KEYS_ENDED, 1);
 		return true;
 	}
@@ -228,18 +228,18 @@ static bool sdp_umr_end_in(struct sdp_conn *conn, struct list_head *umrs,
 }
 
 /**
- * sdp_umr_end_key() - the peer has invalidated a key by Send-with-Invalidate
+ * sdp_umr_invalidated() - the peer has invalidated a key by Send-with-Invalidate
  * @conn: the connection, conn->lock held
  * @key: the key
  *
  * Context: process or softirq.
  * Return: false if nothing was advertised to the peer under that key.
  */
-bool sdp_umr_end_key(struct sdp_conn *conn, u32 key)
+bool sdp_umr_invalidated(struct sdp_conn *conn, u32 key)
 {
 	lockdep_assert_held(&conn->lock);
-	return sdp_umr_end_in(conn, sdp_zsrc_umrs(&conn->zsrc), key) ||
-	       sdp_umr_end_in(conn, sdp_zsink_avail_umrs(&conn->zsink), key);
+	return sdp_umr_invalidated_in(conn, sdp_zsrc_umrs(&conn->zsrc), key) ||
+	       sdp_umr_invalidated_in(conn, sdp_zsink_avail_umrs(&conn->zsink), key);
 }
 
 /**

@@ -45,15 +45,15 @@ static inline void sdp_umr_fill_avail(struct sdp_umr *umr,
 static inline void sdp_umr_comes_back(struct sdp_conn *conn,
 				      struct sdp_umr *umr)
 {
-	if (umr->ended) {
+	if (umr->invalidated) {
 		umr->state = SDP_UMR_IDLE;
 		return;
 	}
 	umr->state = SDP_UMR_INVALIDATING;
-	list_add_tail(&umr->op.node, &conn->tx.back);
+	list_add_tail(&umr->op.node, &conn->tx.invalidations);
 }
 
-bool sdp_umr_end_key(struct sdp_conn *conn, u32 key);
+bool sdp_umr_invalidated(struct sdp_conn *conn, u32 key);
 enum sdp_counter sdp_umr_why(int err);
 void sdp_umr_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes);
 

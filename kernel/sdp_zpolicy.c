@@ -93,11 +93,11 @@ static bool sdp_zpolicy_is_known(const struct sdp_zpolicy_cost *cost, enum sdp_z
 /* By the time between sends; if that is about the same, by the caller's own. */
 static enum sdp_zpolicy_way sdp_zpolicy_cheaper(const struct sdp_zpolicy_cost *cost)
 {
-	u32 lend = cost->cycle[SDP_WAY_ZCOPY], copy = cost->cycle[SDP_WAY_COPY];
+	u32 zcopy = cost->cycle[SDP_WAY_ZCOPY], copy = cost->cycle[SDP_WAY_COPY];
 
-	if (lend < copy - copy / 16)
+	if (zcopy < copy - copy / 16)
 		return SDP_WAY_ZCOPY;
-	if (copy < lend - lend / 16)
+	if (copy < zcopy - zcopy / 16)
 		return SDP_WAY_COPY;
 	return cost->own[SDP_WAY_ZCOPY] <= cost->own[SDP_WAY_COPY] ?
 	       SDP_WAY_ZCOPY : SDP_WAY_COPY;

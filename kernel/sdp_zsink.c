@@ -286,7 +286,7 @@ int sdp_zsink_avail_make(struct sdp_conn *conn, const struct iov_iter *iter, siz
 	u32 bytes = sdp_umr_piece(conn, len, false);
 	int err;
 
-	umr = sdp_umr_make(conn, SDP_OP_TAKE_BACK, DMA_FROM_DEVICE, iter,
+	umr = sdp_umr_make(conn, SDP_OP_INVALIDATE, DMA_FROM_DEVICE, iter,
 			   bytes, bytes);
 	if (IS_ERR(umr))
 		return PTR_ERR(umr);
@@ -407,7 +407,7 @@ bool sdp_zsink_push_read(struct sdp_conn *conn)
 	list_del_init(&msg->node);
 	if (msg->umr)
 		msg->umr->state = SDP_UMR_ADVERTISED;
-	sdp_snk_reads(snk, msg->bytes);
+	sdp_snk_read_posted(snk, msg->bytes);
 	sdp_count(conn->sn, SDP_CNT_RDMA_READS, 1);
 	trace_sdp_read(conn->id, msg->bytes, from->rkey, !!msg->umr);
 	sdp_post_op(conn, msg);

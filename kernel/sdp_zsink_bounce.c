@@ -109,8 +109,8 @@ static u32 sdp_zsink_bounce_room(u32 limit, u32 has)
 bool sdp_zsink_bounce_is_full(const struct sdp_conn *conn)
 {
 	return !sdp_zsink_bounce_room(sdp_zsink_bounce_limit(conn),
-				      READ_ONCE(conn->rx.fetched)) &&
-	       !READ_ONCE(conn->rx.fetching);
+				      READ_ONCE(conn->rx.bounced)) &&
+	       !READ_ONCE(conn->rx.bouncing);
 }
 
 /*
@@ -120,7 +120,7 @@ bool sdp_zsink_bounce_is_full(const struct sdp_conn *conn)
  */
 static bool sdp_zsink_bounce_waits(struct sdp_conn *conn)
 {
-	bool late = test_and_clear_bit(SDP_CONN_FETCH, &conn->flags);
+	bool late = test_and_clear_bit(SDP_CONN_BOUNCE, &conn->flags);
 
 	if (!sdp_zsink_is_direct(&conn->zsink))
 		return false;
@@ -128,7 +128,7 @@ static bool sdp_zsink_bounce_waits(struct sdp_conn *conn)
 		return true;
 	if (late)
 		return false;
-	sdp_conn_fetch_later(conn, SDP_ZSINK_BOUNCE_WAIT);
+	sdp_conn_bounce_later(conn, SDP_ZSINK_BOUNCE_WAIT);
 	return true;
 }
 
@@ -142,7 +142,7 @@ static int sdp_zsink_bounce_wanted(struct sdp_conn *conn)
 	want = sdp_zsink_unread(conn);
 	spin_lock(&conn->rx.lock);
 	limit = sdp_zsink_bounce_limit(conn);
-	has = conn->rx.fetched;
+	has = conn->rx.bounced;
 	room = sdp_zsink_bounce_room(limit, has);
 	if (want > room && !conn->owned)
 		sdp_ring_withhold(&conn->ring);

@@ -57,7 +57,7 @@ enum {
  */
 bool sdp_zsrc_can(const struct sdp_conn *conn)
 {
-	return READ_ONCE(conn->caps.may_lend) &&
+	return READ_ONCE(conn->caps.may_advertise) &&
 	       READ_ONCE(conn->snd_max) >= sizeof(struct sdp_wire_srcah) +
 					   SDP_ZSRC_INLINE;
 }
@@ -102,15 +102,15 @@ bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now)
  * sdp_zsrc_spent() - a send that sdp_zsrc_prefers() was asked for is over
  * @conn: the connection
  * @len: its bytes, from 1
- * @lent: whether any of them were read or written by RDMA
+ * @zcopied: whether any of them were read or written by RDMA
  * @ns: ns of the caller's own time, without sleep
  *
  * Context: process.
  */
-void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns)
+void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool zcopied, u64 ns)
 {
 	spin_lock_bh(&conn->lock);
-	sdp_zpolicy_end(&conn->zpolicy, len, lent ? SDP_WAY_ZCOPY : SDP_WAY_COPY, ns);
+	sdp_zpolicy_end(&conn->zpolicy, len, zcopied ? SDP_WAY_ZCOPY : SDP_WAY_COPY, ns);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -372,7 +372,7 @@ ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
 			      list_empty_careful(&conn->zsrc.umrs));
 	if (READ_ONCE(conn->mode.src.held.n))
 		return sdp_zsrc_write_more(conn, iter, bytes);
-	umr = sdp_umr_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
+	umr = sdp_umr_make(conn, SDP_OP_INVALIDATE, DMA_TO_DEVICE, iter,
 			   bytes, most);
 	if (IS_ERR(umr))
 		return PTR_ERR(umr);

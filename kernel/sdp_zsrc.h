@@ -13,7 +13,7 @@
 
 bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
 bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now);
-void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool lent, u64 ns);
+void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool zcopied, u64 ns);
 bool sdp_zsrc_can(const struct sdp_conn *conn);
 int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
 		     struct sdp_umr *umr);

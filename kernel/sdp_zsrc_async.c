@@ -60,15 +60,15 @@ struct sk_buff *sdp_zsrc_async_note(struct ubuf_info *uarg)
 /**
  * sdp_zsrc_async_tell() - notify the sender that its memory is free
  * @note: from sdp_zsrc_async_note(), freed here; or NULL
- * @lent: no byte of it was copied
+ * @zcopied: no byte of it was copied
  *
  * Context: process.
  */
-void sdp_zsrc_async_tell(struct sk_buff *note, bool lent)
+void sdp_zsrc_async_tell(struct sk_buff *note, bool zcopied)
 {
 	if (!note)
 		return;
-	skb_zcopy_clear(note, lent);
+	skb_zcopy_clear(note, zcopied);
 	consume_skb(note);
 }
 
@@ -76,16 +76,16 @@ void sdp_zsrc_async_tell(struct sk_buff *note, bool lent)
  * sdp_zsrc_async_tell_in_turn() - notify, but not before what was sent earlier
  * @conn: the connection; the caller has the socket lock
  * @note: from sdp_zsrc_async_note(), not the caller's after
- * @lent: no byte of it was copied
+ * @zcopied: no byte of it was copied
  *
  * Context: process.
  */
 void sdp_zsrc_async_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
-				 bool lent)
+				 bool zcopied)
 {
 	struct sdp_umr *last;
 
-	note->cb[0] = lent;
+	note->cb[0] = zcopied;
 	spin_lock_bh(&conn->lock);
 	if (conn->zsrc_async.bytes) {
 		last = list_last_entry(sdp_zsrc_umrs(&conn->zsrc), struct sdp_umr, node);
@@ -96,7 +96,7 @@ void sdp_zsrc_async_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 		note = NULL;
 	}
 	spin_unlock_bh(&conn->lock);
-	sdp_zsrc_async_tell(note, lent);
+	sdp_zsrc_async_tell(note, zcopied);
 }
 
 /**
@@ -143,12 +143,12 @@ static void sdp_zsrc_async_return(struct sdp_conn *conn, struct sdp_umr *umr)
 {
 	struct sk_buff *note = umr->note;
 	struct sk_buff_head notes;
-	bool lent = !umr->copied;
+	bool zcopied = !umr->copied;
 
 	__skb_queue_head_init(&notes);
 	skb_queue_splice(&umr->notes, &notes);
 	sdp_umr_return(conn, umr);
-	sdp_zsrc_async_tell(note, lent);
+	sdp_zsrc_async_tell(note, zcopied);
 	while ((note = __skb_dequeue(&notes)))
 		sdp_zsrc_async_tell(note, note->cb[0]);
 }
@@ -190,7 +190,7 @@ ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
 		return -EAGAIN;
 	/* Short pieces: the call does not wait, so several are under way. */
 	bytes = sdp_umr_piece(conn, iov_iter_count(iter), true);
-	umr = sdp_umr_make(conn, SDP_OP_TAKE_BACK, DMA_TO_DEVICE, iter,
+	umr = sdp_umr_make(conn, SDP_OP_INVALIDATE, DMA_TO_DEVICE, iter,
 			   bytes, bytes);
 	if (IS_ERR(umr))
 		return PTR_ERR(umr);

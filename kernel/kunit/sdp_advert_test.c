@@ -297,19 +297,19 @@ static void sdp_snk__reads(struct kunit *test)
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000);
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 2, .ext = 500);
 	/* Several at a time, also of several. */
-	sdp_snk_reads(&snk, 600);
+	sdp_snk_read_posted(&snk, 600);
 	KUNIT_EXPECT_EQ(test, sdp_snk_may_read(&snk)->left, 400);
 	KUNIT_EXPECT_EQ(test, sdp_snk_may_read(&snk)->va, 600);
-	sdp_snk_reads(&snk, 400);
+	sdp_snk_read_posted(&snk, 400);
 	KUNIT_EXPECT_EQ(test, sdp_snk_may_read(&snk)->left, 500);
-	sdp_snk_reads(&snk, 500);
+	sdp_snk_read_posted(&snk, 500);
 	YES(!sdp_snk_may_read(&snk));
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
-	sdp_snk_read(&snk, 600);
+	sdp_snk_read_done(&snk, 600);
 	/* One for both. */
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
-	sdp_snk_read(&snk, 400);
-	sdp_snk_read(&snk, 500);
+	sdp_snk_read_done(&snk, 400);
+	sdp_snk_read_done(&snk, 500);
 	/* Of the oldest, then of the next: each is its end. */
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1000);
 	KUNIT_EXPECT_EQ(test, sdp_snk_ends(&snk)->mseq, 1);
@@ -331,17 +331,17 @@ static void sdp_snk__tells(struct kunit *test)
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 2 * SDP_ADVERT_TELL);
 	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 2 * SDP_ADVERT_TELL);
 	YES(sdp_snk_is_behind(&snk));
-	sdp_snk_reads(&snk, SDP_ADVERT_TELL - 1);
-	sdp_snk_reads(&snk, 1);
-	sdp_snk_reads(&snk, 1);
+	sdp_snk_read_posted(&snk, SDP_ADVERT_TELL - 1);
+	sdp_snk_read_posted(&snk, 1);
+	sdp_snk_read_posted(&snk, 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_ADVERT_TELL - 1);
-	sdp_snk_read(&snk, SDP_ADVERT_TELL - 1);
+	sdp_snk_read_done(&snk, SDP_ADVERT_TELL - 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 0);
-	sdp_snk_read(&snk, 1);
+	sdp_snk_read_done(&snk, 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), SDP_ADVERT_TELL);
 	YES(!sdp_snk_ends(&snk));
 	sdp_snk_told_read(&snk);
-	sdp_snk_read(&snk, 1);
+	sdp_snk_read_done(&snk, 1);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1);
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 2, .ext = 1000);
 	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), SDP_ADVERT_TELL + 999);
@@ -359,10 +359,10 @@ static void sdp_snk__behind(struct kunit *test)
 
 	NO(sdp_snk_is_behind(&snk));
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000);
-	sdp_snk_reads(&snk, 1000);
+	sdp_snk_read_posted(&snk, 1000);
 	KUNIT_EXPECT_EQ(test, sdp_snk_unread(&snk), 0);
 	YES(sdp_snk_is_behind(&snk));
-	sdp_snk_read(&snk, 1000);
+	sdp_snk_read_done(&snk, 1000);
 	NO(sdp_snk_is_behind(&snk));
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1000);
 }
@@ -375,11 +375,11 @@ static void sdp_snk__refuses(struct kunit *test)
 	sdp_snk_refuse(&snk);
 	NO(sdp_snk_may_refuse(&snk));
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 1, .ext = 1000);
-	sdp_snk_reads(&snk, 400);
+	sdp_snk_read_posted(&snk, 400);
 	sdp_snk_refuse(&snk);
 	YES(!sdp_snk_may_read(&snk));
 	NO(sdp_snk_may_refuse(&snk));
-	sdp_snk_read(&snk, 400);
+	sdp_snk_read_done(&snk, 400);
 	NO(sdp_snk_may_refuse(&snk));
 	sdp_snk_told_read(&snk);
 	YES(sdp_snk_may_refuse(&snk));
@@ -399,9 +399,9 @@ static void sdp_snk__refuses(struct kunit *test)
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 6, .ack = 71 + 0x80000005,
 	    .ext = 1000);
 	/* All read before it could go: it must not. */
-	sdp_snk_reads(&snk, 1000);
+	sdp_snk_read_posted(&snk, 1000);
 	sdp_snk_refuse(&snk);
-	sdp_snk_read(&snk, 1000);
+	sdp_snk_read_done(&snk, 1000);
 	sdp_snk_told_read(&snk);
 	NO(sdp_snk_may_refuse(&snk));
 }
@@ -648,14 +648,14 @@ static void sdp_snk__src_avail_cancel(struct kunit *test)
 	/* Reads in flight: they finish, and MSeqAck waits. */
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 5, .ack = 60, .ext = 1000);
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 6, .ack = 60, .ext = 1000);
-	sdp_snk_reads(&snk, 1000);
+	sdp_snk_read_posted(&snk, 1000);
 	KUNIT_EXPECT_EQ(test, sdp_snk_ack(&snk, 6), 6);
 	SNK(0, SDP_MID_SRC_AVAIL_CANCEL, .mseq = 7, .ack = 60);
 	YES(!sdp_snk_may_read(&snk));
 	NO(sdp_snk_may_refuse(&snk));
 	KUNIT_EXPECT_EQ(test, sdp_snk_ack(&snk, 8), 6);
 	SNK(-EPROTO, SDP_MID_SRC_AVAIL, .mseq = 8, .ack = 60, .ext = 1000);
-	sdp_snk_read(&snk, 1000);
+	sdp_snk_read_done(&snk, 1000);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 1000);
 	sdp_snk_told_read(&snk);
 	KUNIT_EXPECT_EQ(test, sdp_snk_ack(&snk, 8), 8);
@@ -664,8 +664,8 @@ static void sdp_snk__src_avail_cancel(struct kunit *test)
 
 	/* Partly read, and not told: the same. */
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 9, .ack = 61, .ext = 1000);
-	sdp_snk_reads(&snk, 400);
-	sdp_snk_read(&snk, 400);
+	sdp_snk_read_posted(&snk, 400);
+	sdp_snk_read_done(&snk, 400);
 	SNK(0, SDP_MID_SRC_AVAIL_CANCEL, .mseq = 10, .ack = 61);
 	KUNIT_EXPECT_EQ(test, sdp_snk_owes_compl(&snk), 400);
 	sdp_snk_told_read(&snk);
@@ -674,9 +674,9 @@ static void sdp_snk__src_avail_cancel(struct kunit *test)
 
 	/* Everything read: only the RdmaRdCompl. */
 	SNK(0, SDP_MID_SRC_AVAIL, .mseq = 11, .ack = 62, .ext = 1000);
-	sdp_snk_reads(&snk, 1000);
+	sdp_snk_read_posted(&snk, 1000);
 	SNK(0, SDP_MID_SRC_AVAIL_CANCEL, .mseq = 12, .ack = 62);
-	sdp_snk_read(&snk, 1000);
+	sdp_snk_read_done(&snk, 1000);
 	sdp_snk_told_read(&snk);
 	NO(sdp_snk_may_refuse(&snk));
 	KUNIT_EXPECT_EQ(test, sdp_snk_ack(&snk, 12), 12);

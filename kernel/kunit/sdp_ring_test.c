@@ -180,7 +180,7 @@ static void sdp_ring_wanted__before(struct kunit *test)
 {
 	static const struct {
 		u16 nbufs, posted;
-		u32 max_bytes, fetched;
+		u32 max_bytes, bounced;
 		bool mem_short;
 		int want;
 		bool withheld;
@@ -205,7 +205,7 @@ static void sdp_ring_wanted__before(struct kunit *test)
 		struct sdp_ring_now now = now_of(PAGE, cases[i].posted);
 
 		now.owned = false;
-		now.fetched = cases[i].fetched;
+		now.bounced = cases[i].bounced;
 		now.mem_short = cases[i].mem_short;
 		sdp_ring_set_max_bytes(&ring, cases[i].max_bytes);
 		KUNIT_EXPECT_EQ_MSG(test, cases[i].want, sdp_ring_wanted(&ring, &now),

@@ -543,7 +543,7 @@ static void begin_read(struct conn *conn, u8 arg)
 	at = book->heard - (u32)(book->rx_base + book->heard - from->mseq);
 	conn->reads[conn->nreads].at = at;
 	conn->reads[conn->nreads++].bytes = bytes;
-	sdp_snk_reads(&conn->mode.snk, bytes);
+	sdp_snk_read_posted(&conn->mode.snk, bytes);
 	book_reads(book, at, bytes);
 }
 
@@ -552,7 +552,7 @@ static void end_read(struct conn *conn)
 	if (!conn->nreads)
 		return;
 	book_read(&conn->book, conn->reads[0].at, conn->reads[0].bytes);
-	sdp_snk_read(&conn->mode.snk, conn->reads[0].bytes);
+	sdp_snk_read_done(&conn->mode.snk, conn->reads[0].bytes);
 	memmove(conn->reads, conn->reads + 1,
 		--conn->nreads * sizeof(conn->reads[0]));
 }

@@ -424,7 +424,7 @@ static bool snk_reads(void)
 	s.reads_at[s.nreads] = advert->va;
 	s.reads_key[s.nreads++] = advert->rkey;
 	say("sink: RDMA Read of %u at %llu", n, (unsigned long long)advert->va);
-	sdp_snk_reads(&s.snk, n);
+	sdp_snk_read_posted(&s.snk, n);
 	return true;
 }
 
@@ -444,7 +444,7 @@ static bool snk_read(void)
 	s.got += s.reads[0];
 	s.moved[1] += s.reads[0];
 	s.unread = true;
-	sdp_snk_read(&s.snk, s.reads[0]);
+	sdp_snk_read_done(&s.snk, s.reads[0]);
 	s.nreads--;
 	memmove(s.reads, s.reads + 1, s.nreads * sizeof(s.reads[0]));
 	memmove(s.reads_at, s.reads_at + 1, s.nreads * sizeof(s.reads_at[0]));
