@@ -132,8 +132,9 @@ enum sdp_tx_done {
  */
 struct sdp_caps {
 	bool may_read;		/* we may read what the peer advertises */
-	bool may_advertise;		/* we may advertise memory for the peer to read */
-	bool may_invalidate;		/* the peer takes Send-with-Invalidate */
+	bool may_advertise;	/* we may advertise memory for the peer to read */
+	bool may_invalidate;	/* the peer takes Send-with-Invalidate */
+	bool can_invalidate;	/* so does our device */
 	u32 umem_max;		/* bytes that one key can cover */
 };
 
@@ -187,6 +188,8 @@ struct sdp_conn {
 	u32 rcv_size;			/* bytes of a new receive buffer; see sdp_ring.h */
 	u32 snd_max;			/* payload bytes of a full message; see sdp_chrcvbuf.c */
 	bool building;			/* a sender relies on snd_max: see sdp_chrcvbuf.h */
+	u16 told_bufs;			/* Bufs of our Hello or HelloAck */
+	struct sdp_wire_hello peer;	/* the peer's Hello or HelloAck */
 	u8 reason;			/* enum sdp_reason, when refused */
 	/* Passive side: jiffies from which a peer that was silent since our
 	 * HelloAck may lose its place in a full backlog; else 0.

@@ -35,6 +35,7 @@
 #include "sdp_ib_port.h"
 #include "sdp_ib_qp.h"
 #include "sdp_rx.h"
+#include "sdp_session.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
@@ -202,28 +203,12 @@ static bool sdp_ib_broken(struct sdp_ib *ib)
 	return true;
 }
 
-/* End all polling and posting. */
-static bool sdp_ib_stop(struct sdp_conn *conn)
-{
-	if (!sdp_rx_claim(conn))
-		return false;
-	/* Hear what has arrived: it stays readable without the queue pair. */
-	sdp_rx_close(conn);
-	clear_bit(SDP_CONN_OPEN, &conn->flags);
-	spin_lock_bh(&conn->lock);
-	conn->queues = false;
-	conn->dead = true;
-	spin_unlock_bh(&conn->lock);
-	sdp_rx_unclaim(conn);
-	return true;
-}
-
 /* Steps 2 and 3 of the teardown described in sdp_conn.c. */
 static bool sdp_ib_free(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
 
-	if (!sdp_ib_stop(conn))
+	if (!sdp_session_close(conn))
 		return false;
 	ib->freed = true;
 	if (cancel_delayed_work_sync(&ib->timeout))

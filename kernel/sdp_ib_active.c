@@ -25,6 +25,7 @@
 #include "sdp_ib_qp.h"
 #include "sdp_refill.h"
 #include "sdp_rx.h"
+#include "sdp_session.h"
 #include "sdp_trace.h"
 
 enum {
@@ -89,7 +90,7 @@ int sdp_ib_connect(struct sdp_conn *conn)
 	if (!ib)
 		return -ENOMEM;
 	sdp_conn_get(conn);	/* until sdp_ib_free() */
-	sdp_refill_begin(conn, true);
+	sdp_session_connect(conn);
 	sdp_conn_event(conn, SDP_EV_CONNECT);
 	ib->deadline = jiffies + msecs_to_jiffies(conn->limit_ms);
 	sdp_ib_set_timer(ib, conn->limit_ms);
@@ -263,14 +264,6 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 {
 	struct rdma_cm_id *id = ib->resolver;
 	struct sdp_conn *conn = ib->conn;
-	struct sdp_wire_hello hello = {
-		.version	= SDP_WIRE_VERSION,
-		.ipv		= conn->family == AF_INET ? 4 : 6,
-		.max_adverts	= SDP_IB_MAX_ADVERTS,
-		.des_rcvsz	= sdp_refill_full_size(conn),
-		.rcvsz		= conn->rcv_size,
-		.port		= ntohs(conn->local.port),
-	};
 	u8 data[SDP_LEN_HELLO];
 	struct ib_cm_req_param req = {
 		.primary_path	= id->route.path_rec,
@@ -298,15 +291,10 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 	if (!ib->qp.qp) {
 		err = sdp_ib_build_qp(ib,
 				      be16_to_cpu(id->route.path_rec->pkey));
-		if (err < 0)
+		if (err)
 			return err;
-		ib->told_bufs = err;
 	}
-	hello.bufs = ib->told_bufs;
-	hello.cap = sdp_ib_caps(ib);
-	sdp_ib_ip_to_wire(&conn->local.ip, hello.src_ip);
-	sdp_ib_ip_to_wire(&conn->remote.ip, hello.dst_ip);
-	sdp_wire_put_hello(data, &hello);
+	sdp_session_put_hello(conn, data);
 	req.qp_num = ib->qp.qp->qp_num;
 	req.starting_psn = ib->psn;
 	req.responder_resources = ib->dev->max_rd_atom;
@@ -374,8 +362,7 @@ int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 {
 	enum sdp_wire_verdict verdict;
 
-	verdict = sdp_wire_get_hello_ack(&ib->peer, event->private_data,
-					 SDP_LEN_HELLO_ACK);
+	verdict = sdp_session_get_hello_ack(ib->conn, event->private_data);
 	if (verdict != SDP_WIRE_OK) {
 		trace_sdp_cm(ib->conn->id, sdp_wire_verdict_name(verdict), 0);
 		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);
@@ -404,7 +391,7 @@ void sdp_ib_rep(struct sdp_ib *ib)
 
 	if (sdp_conn_state(conn) != SDP_SYN_SENT)
 		return;
-	sdp_ib_limits(ib, ib->told_bufs);
+	sdp_session_begin(conn);
 	err = sdp_ib_modify(ib, IB_QPS_RTR);
 	if (!err) {
 		ib->begun = true;
@@ -423,8 +410,7 @@ void sdp_ib_rep(struct sdp_ib *ib)
 	sdp_count(conn->sn, SDP_CNT_CONNECT, 1);
 	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
 	/* Poll only now: the table ignores a DisConn before ESTABLISHED. */
-	set_bit(SDP_CONN_OPEN, &conn->flags);
-	sdp_rx_poll(conn);
+	sdp_session_up(conn);
 }
 
 /**

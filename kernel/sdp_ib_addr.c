@@ -65,35 +65,6 @@ void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
 	}
 }
 
-/**
- * sdp_ib_ip_to_wire() - write an address as the Hello has it
- * @ip: the address
- * @wire: 16 bytes; an IPv4 address stands behind zeros, not v4-mapped (1.2)
- *
- * Context: any.
- */
-void sdp_ib_ip_to_wire(const struct in6_addr *ip, u8 *wire)
-{
-	memcpy(wire, ip, sizeof(*ip));
-	if (ipv6_addr_v4mapped(ip))
-		memset(wire, 0, 12);
-}
-
-/**
- * sdp_ib_ip_from_wire() - read an address from the Hello
- * @wire: 16 bytes
- * @ipv: 4 or 6, as the Hello says
- * @ip: set to the address
- *
- * Context: any.
- */
-void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip)
-{
-	memcpy(ip, wire, sizeof(*ip));
-	if (ipv == 4)
-		ipv6_addr_set_v4mapped(ip->s6_addr32[3], ip);
-}
-
 /* Refuse a route that IPsec protects, or for which it has yet to find a state:
  * no RDMA device would know of it.
  */

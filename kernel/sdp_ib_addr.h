@@ -14,8 +14,6 @@ struct sdp_addr;
 struct sdp_conn;
 void sdp_ib_to_sockaddr(const struct sdp_addr *addr, int ifindex,
 			struct sockaddr_storage *to);
-void sdp_ib_ip_to_wire(const struct in6_addr *ip, u8 *wire);
-void sdp_ib_ip_from_wire(const u8 *wire, u8 ipv, struct in6_addr *ip);
 int sdp_ib_route_source(struct sdp_conn *conn);
 int sdp_ib_check_device(const struct sdp_conn *conn, int ifindex);
 bool sdp_ib_may_answer(struct net_device *ndev, const struct sdp_addr *local,

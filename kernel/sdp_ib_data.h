@@ -32,18 +32,16 @@ struct sdp_ib {
 	struct ib_cm_id *cm_id;
 	struct rdma_cm_id *resolver;
 	struct sdp_qp qp;
-	struct sdp_wire_hello peer;	/* the peer's Hello or HelloAck */
 	u32 psn;			/* the peer's first PSN, 24 bits */
 	u32 peer_qpn;
 	u8 port_num;
 	u8 responder_resources;
 	u8 initiator_depth;
-	bool advertises;			/* the peer reads what we advertise */
+	bool is_read;			/* the peer may read by RDMA: both devices can */
 	bool resolved;			/* the resolver has the address */
 	u32 ask_ms;			/* ms for the last address look-up */
 	u32 busy_ms;			/* ms of pause if the peer is full */
 	unsigned long deadline;		/* jiffies: the end of the attempt */
-	u16 told_bufs;			/* active: Bufs of our Hello */
 	u8 rep_timeout;			/* passive: until ib_cm repeats the REP,
 					 * 4.096 us * 2^n, by the peer's REQ
 					 */

@@ -26,6 +26,7 @@
 #include "sdp_ib_qp.h"
 #include "sdp_refill.h"
 #include "sdp_rx.h"
+#include "sdp_session.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 
@@ -79,17 +80,12 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	struct net *net;
 	int err;
 
-	verdict = sdp_wire_get_hello(&hello, event->private_data,
-				     SDP_LEN_HELLO);
+	verdict = sdp_session_get_hello(&hello, event->private_data, &local, &remote);
 	trace_sdp_cm(0, sdp_wire_verdict_name(verdict), port);
-	/* A peer with port 0 has no name, and accept() would fail. */
-	if (verdict != SDP_WIRE_OK || !hello.port) {
+	if (verdict != SDP_WIRE_OK) {
 		sdp_count(sdp_net(&init_net), SDP_CNT_REJECT_HELLO, 1);
 		return sdp_ib_reject(cm_id, IB_CM_REJ_UNSUPPORTED);
 	}
-	sdp_ib_ip_from_wire(hello.dst_ip, hello.ipv, &local.ip);
-	sdp_ib_ip_from_wire(hello.src_ip, hello.ipv, &remote.ip);
-	remote.port = htons(hello.port);
 	ndev = NULL;
 	if (sdp_ib_is_understood(&local.ip) && sdp_ib_is_understood(&remote.ip))
 		ndev = sdp_ib_netdev(req, device, &local.ip);
@@ -136,12 +132,9 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		sdp_conn_put(conn);
 		return -ENODEV;
 	}
-	ib->peer = hello;
-	/* A peer that will ask wants us to have larger buffers than its own. */
-	sdp_refill_begin(conn, hello.des_rcvsz > hello.rcvsz);
+	sdp_session_accept(conn, &hello);
 	sdp_ib_keep_req(ib, cm_id, req);
 	cm_id->context = ib;
-	conn->family = hello.ipv == 4 ? AF_INET : AF_INET6;
 	sdp_conn_event(conn, SDP_EV_ACCEPT);
 	/* A listener that closed before ACCEPT aborted in vain: repeat it. */
 	if (READ_ONCE(conn->err))
@@ -168,11 +161,6 @@ static unsigned long sdp_ib_silent_at(const struct sdp_ib *ib)
 static int sdp_ib_try_build(struct sdp_ib *ib)
 {
 	struct sdp_conn *conn = ib->conn;
-	struct sdp_wire_hello ack = {
-		.version	= SDP_WIRE_VERSION,
-		.max_adverts	= SDP_IB_MAX_ADVERTS,
-		.rcvsz		= conn->rcv_size,
-	};
 	u8 data[SDP_LEN_HELLO_ACK];
 	struct ib_cm_rep_param rep = {
 		.private_data	= data,
@@ -183,7 +171,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 		.rnr_retry_count = SDP_IB_RNR_RETRY,
 	};
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
-	int bufs, mask, err;
+	int mask, err;
 	u16 pkey;
 
 	/* The CM knows the P_Key index; sdp_ib_build_qp() wants the key. */
@@ -194,19 +182,17 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 				 &pkey);
 	if (err)
 		return err;
-	bufs = sdp_ib_build_qp(ib, pkey);
-	if (bufs < 0)
-		return bufs;
-	sdp_ib_limits(ib, bufs);
+	err = sdp_ib_build_qp(ib, pkey);
+	if (err)
+		return err;
+	sdp_session_begin(conn);
 	err = sdp_ib_modify(ib, IB_QPS_RTR);
 	if (err)
 		return err;
-	ack.bufs = bufs;
-	ack.cap = sdp_ib_caps(ib);
-	sdp_wire_put_hello_ack(data, &ack);
+	sdp_session_put_hello_ack(conn, data);
 	rep.qp_num = ib->qp.qp->qp_num;
 	rep.starting_psn = ib->psn;
-	trace_sdp_cm(conn->id, "send REP", bufs);
+	trace_sdp_cm(conn->id, "send REP", conn->told_bufs);
 	WRITE_ONCE(conn->silent_at, sdp_ib_silent_at(ib));
 	sdp_conn_state_change(conn);	/* the listener files it as silent */
 	ib->awaits_rtu = true;
@@ -217,8 +203,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	if (err)
 		return err;
 	sdp_count(conn->sn, SDP_CNT_ACCEPT, 1);
-	set_bit(SDP_CONN_OPEN, &conn->flags);
-	sdp_rx_poll(conn);
+	sdp_session_up(conn);
 	return 0;
 }
 

@@ -21,7 +21,7 @@
 #include <rdma/ib_cache.h>
 #include "sdp_conn.h"
 #include "sdp_ib_qp.h"
-#include "sdp_rx.h"
+#include "sdp_session.h"
 #include "sdp_trace.h"
 
 enum {
@@ -160,12 +160,11 @@ int sdp_ib_modify(struct sdp_ib *ib, enum ib_qp_state state)
 		/* The peer may have asked for more than the device has. */
 		attr.max_dest_rd_atomic = min(attr.max_dest_rd_atomic,
 					      ib->dev->max_rd_atom);
-		ib->conn->caps.may_advertise = attr.max_dest_rd_atomic && ib->advertises;
-		ib->conn->caps.umem_max = sdp_mr_bytes(&ib->dev->mrs);
+		ib->is_read = attr.max_dest_rd_atomic;
 	} else if (state == IB_QPS_RTS) {
 		u8 ack = sdp_ib_ack_timeout(ib->conn);
 
-		ib->conn->caps.may_read = attr.max_rd_atomic;
+		sdp_session_can_rdma(ib->conn, attr.max_rd_atomic, ib->is_read);
 		/* On the passive side these come from the peer's REQ, which
 		 * must not make us wait for ever (0 does) or for hours.
 		 */
@@ -197,21 +196,6 @@ struct sdp_ib *sdp_ib_alloc(struct sdp_conn *conn)
 	return ib;
 }
 
-/* From here on the queues are used.  An event of one may have come before:
- * completion queues are pooled, and the device may be late with an event for
- * the last user.
- */
-static void sdp_ib_has_queues(struct sdp_ib *ib)
-{
-	struct sdp_conn *conn = ib->conn;
-
-	spin_lock_bh(&conn->lock);
-	conn->tx.sq_size = ib->qp.sq_size - (SDP_OP_SLOTS - 1);
-	conn->reg.alone = ib->dev->reg_alone;
-	conn->queues = true;
-	spin_unlock_bh(&conn->lock);
-}
-
 /**
  * sdp_ib_build_qp() - make the queue pair, in INIT, with the first receives posted
  * @ib: the device half, with device and port
@@ -221,9 +205,8 @@ static void sdp_ib_has_queues(struct sdp_ib *ib)
  * way, but receives must be posted before.  So both sides set them by hand.
  *
  * Context: worker; sleeps.
- * Return: the number of receives, or a negative errno: -ENOMEM, -ENOENT if the
- * port has no such P_Key, or the device's error.  What was made by then goes
- * with the device half.
+ * Return: 0, or a negative errno: -ENOMEM, -ENOENT if the port has no such P_Key,
+ * or the device's error.  What was made by then goes with the device half.
  */
 int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 {
@@ -243,7 +226,6 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 	err = sdp_qp_create(&ib->qp, ib->dev, &init);
 	if (err)
 		return err;
-	sdp_ib_has_queues(ib);
 	ib->psn = get_random_u32() & 0xffffff;
 	err = ib_find_cached_pkey(ib->dev->ib, ib->port_num, pkey,
 				  &attr.pkey_index);
@@ -253,44 +235,13 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 	if (err)
 		return err;
-	return sdp_rx_start(ib->conn, ib->qp.rq_size);
-}
-
-/**
- * sdp_ib_caps() - the capabilities that our hello announces
- * @ib: the device half, with its device
- *
- * Context: any.
- * Return: SDP_CAP_* for our hello.
- */
-u8 sdp_ib_caps(const struct sdp_ib *ib)
-{
-	bool can = ib->dev->mrs.pages &&
-		   READ_ONCE(ib->conn->sn->zcopy_invalidate);
-
-	return can ? SDP_CAP_INVALIDATE : 0;
-}
-
-/**
- * sdp_ib_limits() - take over what both hellos say
- * @ib: the device half; ib->peer is the peer's hello
- * @told_bufs: receives that our own hello tells of
- *
- * Context: worker, before sdp_ib_modify(); takes conn->lock.
- */
-void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs)
-{
-	const struct sdp_wire_hello *peer = &ib->peer;
-	struct sdp_conn *conn = ib->conn;
-
-	spin_lock_bh(&conn->lock);
-	sdp_flow_init(&conn->flow, told_bufs, peer->bufs);
-	sdp_mode_init(&conn->mode, peer->max_adverts, SDP_IB_MAX_ADVERTS);
-	sdp_peer_ring_init(&conn->peer_ring, peer->bufs);
-	ib->advertises = sdp_wire_takes_offers(peer);
-	conn->caps.may_invalidate = peer->cap & sdp_ib_caps(ib);
-	spin_unlock_bh(&conn->lock);
-	conn->snd_max = min_t(u32, peer->rcvsz, SDP_MSG_MAX) - SDP_LEN_BSDH;
+	return sdp_session_open(ib->conn, &(struct sdp_session_queues){
+			.rq_size	= ib->qp.rq_size,
+			.sq_size	= ib->qp.sq_size,
+			.umem_max	= sdp_mr_bytes(&ib->dev->mrs),
+			.reg_alone	= ib->dev->reg_alone,
+			.can_invalidate	= ib->dev->mrs.pages,
+		});
 }
 
 /**

@@ -16,7 +16,6 @@ struct sdp_xport_upper;
 
 enum {
 	SDP_IB_RNR_RETRY	= 7,		/* 7 means infinitely many */
-	SDP_IB_MAX_ADVERTS	= SDP_ADVERT_ADVERTS,
 };
 
 /* Steps of the worker, as bits; it does the lowest bit first. */
@@ -89,8 +88,5 @@ static inline bool sdp_ib_is_ended(const struct sdp_ib *ib)
 	return state == IB_CM_DREQ_RCVD || state == IB_CM_TIMEWAIT ||
 	       state == IB_CM_IDLE;
 }
-
-u8 sdp_ib_caps(const struct sdp_ib *ib);
-void sdp_ib_limits(struct sdp_ib *ib, u16 told_bufs);
 
 #endif

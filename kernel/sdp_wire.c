@@ -435,9 +435,10 @@ const char *sdp_wire_verdict_name(enum sdp_wire_verdict verdict)
 		[SDP_WIRE_BAD_ADVERTS]	= "bad MaxAdverts",
 		[SDP_WIRE_BAD_RCVSZ]	= "bad buffer size",
 		[SDP_WIRE_BAD_EXT]	= "bad extended header",
+		[SDP_WIRE_BAD_PORT]	= "bad port",
 	};
 
-	if ((unsigned int)verdict > SDP_WIRE_BAD_EXT)
+	if ((unsigned int)verdict > SDP_WIRE_BAD_PORT)
 		return "?";
 	return names[verdict];
 }

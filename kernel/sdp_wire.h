@@ -185,6 +185,7 @@ enum sdp_wire_verdict {
 	SDP_WIRE_BAD_ADVERTS,	/* MaxAdverts is 0 */
 	SDP_WIRE_BAD_RCVSZ,	/* less than SDP_WIRE_RCVSZ_MIN */
 	SDP_WIRE_BAD_EXT,	/* the extended header contradicts itself */
+	SDP_WIRE_BAD_PORT,	/* LocalPort is 0: by sdp_session_get_hello() */
 };
 
 unsigned int sdp_wire_ext_len(u8 mid);

@@ -19,7 +19,7 @@ owners() {
 	cork		cork
 	ring		ring
 	stats		conn_stats
-	reg		reg_order ib_qp
+	reg		reg_order session
 	spare		buf conn
 	found		rx
 	zpolicy		zpolicy
@@ -32,7 +32,7 @@ owners() {
 # Members that are set in one place and read anywhere.
 constant() {
 	cat <<-EOF
-	caps		ib_qp conn
+	caps		session
 	EOF
 }
 

@@ -684,9 +684,9 @@ static void sdp_wire_verdict_name__all(struct kunit *test)
 	unsigned int verdict;
 
 	KUNIT_EXPECT_STREQ(test, sdp_wire_verdict_name(SDP_WIRE_OK), "ok");
-	KUNIT_EXPECT_STREQ(test, sdp_wire_verdict_name(SDP_WIRE_BAD_EXT + 1), "?");
+	KUNIT_EXPECT_STREQ(test, sdp_wire_verdict_name(SDP_WIRE_BAD_PORT + 1), "?");
 	KUNIT_EXPECT_STREQ(test, sdp_wire_verdict_name(-1), "?");
-	for (verdict = 0; verdict <= SDP_WIRE_BAD_EXT; verdict++) {
+	for (verdict = 0; verdict <= SDP_WIRE_BAD_PORT; verdict++) {
 		KUNIT_ASSERT_NOT_NULL(test, sdp_wire_verdict_name(verdict));
 		KUNIT_EXPECT_NE(test, strcmp(sdp_wire_verdict_name(verdict), "?"), 0);
 	}
