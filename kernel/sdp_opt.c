@@ -259,7 +259,7 @@ static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 			   unsigned int optlen)
 {
-	int value;
+	int value, err;
 
 	switch (optname) {
 	case TCP_REPAIR:
@@ -269,7 +269,16 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 	case TCP_FASTOPEN_NO_COOKIE:
 	case TCP_QUEUE_SEQ:
 	case TCP_WINDOW_CLAMP:
+		err = optname == TCP_QUEUE_SEQ ? -EPERM : -EINVAL;
 		break;
+#ifdef CONFIG_TCP_AO
+	/* The first key has to be there before the connection is. */
+	case TCP_AO_ADD_KEY:
+	case TCP_AO_DEL_KEY:
+	case TCP_AO_INFO:
+		err = -EISCONN;
+		break;
+#endif
 	default:
 		return 0;
 	}
@@ -281,7 +290,7 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 		return -EFAULT;
 	if (optname == TCP_WINDOW_CLAMP && value)
 		return 0;
-	return optname == TCP_QUEUE_SEQ ? -EPERM : -EINVAL;
+	return err;
 }
 
 /*

@@ -43,7 +43,8 @@ TEST(tcp_info_counts)
 	s = info_of(p.s);
 	EQ(1, c.tcpi_state);
 	IN_RANGE(BIG, BIG + 1, c.tcpi_bytes_acked);
-	EQ(BIG, c.tcpi_bytes_sent);
+	/* Of TCP, what it sent again too, on a host that is short of time. */
+	EQ(BIG, c.tcpi_bytes_sent - c.tcpi_bytes_retrans);
 	EQ(6, c.tcpi_bytes_received);
 	EQ(BIG, s.tcpi_bytes_received);
 	EQ(0, c.tcpi_notsent_bytes);
