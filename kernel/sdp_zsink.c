@@ -129,8 +129,10 @@ static u32 sdp_zsink_read_offered(struct sdp_conn *conn, u32 *id)
 	return bytes;
 }
 
-/* Queue the read behind those under way.  -ENODEV if the connection is dead. */
-static int sdp_zsink_read_queue(struct sdp_conn *conn, struct sdp_umr *umr)
+/* Queue a read behind those under way, or a SinkAvail.  -ENODEV if the
+ * connection is dead.
+ */
+static int sdp_zsink_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 {
 	int err = sdp_umr_reg(conn, umr);
 
@@ -140,9 +142,12 @@ static int sdp_zsink_read_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 	/* Nothing may be listed after sdp_tx_drop(). */
 	if (conn->dead) {
 		err = -ENODEV;
-	} else {
+	} else if (umr->op.op == SDP_OP_READ) {
 		list_add_tail(&umr->op.node, &conn->zsink.reads);
 		list_add_tail(&umr->node, &conn->zsink.read_umrs);
+	} else {
+		conn->tx.ctl |= SDP_CTL_SINK_AVAIL;
+		list_add_tail(&umr->node, &conn->zsink.avail_umrs);
 	}
 	spin_unlock_bh(&conn->lock);
 	return err;
@@ -179,7 +184,7 @@ ssize_t sdp_zsink_read_more(struct sdp_conn *conn, struct iov_iter *iter, size_t
 		return PTR_ERR(umr);
 	bytes = umr->umem.bytes;
 	umr->op.mseq = id;
-	err = sdp_zsink_read_queue(conn, umr);
+	err = sdp_zsink_queue(conn, umr);
 	if (err) {
 		sdp_umr_return(conn, umr);
 		return err;
@@ -249,24 +254,6 @@ bool sdp_zsink_avail_begin(struct sdp_conn *conn)
 	return mine;
 }
 
-static int sdp_zsink_avail_queue(struct sdp_conn *conn, struct sdp_umr *umr)
-{
-	int err = sdp_umr_reg(conn, umr);
-
-	if (err)
-		return err;
-	spin_lock_bh(&conn->lock);
-	/* Nothing may be listed after sdp_tx_drop(). */
-	if (conn->dead) {
-		err = -ENODEV;
-	} else {
-		conn->tx.ctl |= SDP_CTL_SINK_AVAIL;
-		list_add_tail(&umr->node, &conn->zsink.avail_umrs);
-	}
-	spin_unlock_bh(&conn->lock);
-	return err;
-}
-
 /**
  * sdp_zsink_avail_make() - register a reader's buffer and queue its SinkAvail
  * @conn: the connection; sdp_zsink_avail_begin() was true
@@ -292,7 +279,7 @@ int sdp_zsink_avail_make(struct sdp_conn *conn, const struct iov_iter *iter, siz
 		return PTR_ERR(umr);
 	/* Any Data has to fit into it (4.4). */
 	err = umr->umem.bytes < conn->rcv_size ? -EMSGSIZE :
-						  sdp_zsink_avail_queue(conn, umr);
+						  sdp_zsink_queue(conn, umr);
 	if (err)
 		sdp_umr_return(conn, umr);
 	return err;
