@@ -316,13 +316,28 @@ static s64 sdp_zsrc_write_room(struct sdp_conn *conn, bool *waits)
 	return room;
 }
 
+/* Queue a piece that was made, unless that failed, and take it off the iterator. */
+static ssize_t sdp_zsrc_queue_piece(struct sdp_conn *conn, struct sdp_umr *umr,
+				    struct iov_iter *iter, int err)
+{
+	u32 bytes = umr->umem.bytes;
+
+	if (!err)
+		err = sdp_zsrc_queue(conn, umr->msg);
+	if (err) {
+		sdp_umr_return(conn, umr);
+		return err;
+	}
+	iov_iter_advance(iter, bytes);
+	return bytes;
+}
+
 static ssize_t sdp_zsrc_write_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
 {
 	struct sdp_umr *umr;
 	bool waits;
 	size_t most;
 	s64 room;
-	int err;
 
 	room = sdp_zsrc_write_room(conn, &waits);
 	if (room < sdp_umr_write_least(conn))
@@ -333,17 +348,10 @@ static ssize_t sdp_zsrc_write_more(struct sdp_conn *conn, struct iov_iter *iter,
 			   min_t(size_t, bytes, most), most);
 	if (IS_ERR(umr))
 		return PTR_ERR(umr);
-	bytes = umr->umem.bytes;
 	umr->msg = &umr->op;
 	umr->op.full = true;
-	umr->op.more = iov_iter_count(iter) > bytes;
-	err = sdp_zsrc_queue(conn, umr->msg);
-	if (err) {
-		sdp_umr_return(conn, umr);
-		return err;
-	}
-	iov_iter_advance(iter, bytes);
-	return bytes;
+	umr->op.more = iov_iter_count(iter) > umr->umem.bytes;
+	return sdp_zsrc_queue_piece(conn, umr, iter, 0);
 }
 
 /**
@@ -363,7 +371,6 @@ ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
 {
 	struct sdp_umr *umr;
 	u32 bytes, most;
-	int err;
 
 	if (!sdp_zsrc_has_room(conn))
 		return 0;
@@ -376,16 +383,8 @@ ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
 			   bytes, most);
 	if (IS_ERR(umr))
 		return PTR_ERR(umr);
-	bytes = umr->umem.bytes;
-	err = sdp_zsrc_message(conn, frag, umr);
-	if (!err)
-		err = sdp_zsrc_queue(conn, umr->msg);
-	if (err) {
-		sdp_umr_return(conn, umr);
-		return err;
-	}
-	iov_iter_advance(iter, bytes);
-	return bytes;
+	return sdp_zsrc_queue_piece(conn, umr, iter,
+				    sdp_zsrc_message(conn, frag, umr));
 }
 
 /**
