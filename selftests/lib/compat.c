@@ -333,7 +333,7 @@ const unsigned int compat_nr_calls = ARRAY_SIZE(compat_calls);
 
 const struct compat_behaviour compat_behaviours[] = {
 	{ "A dead link is borne for about 4 s, by TCP for 15 minutes.",
-	  "The device repeats a packet 7 times (`net.sdp.ack_timeout`, `ack_retries`); longer times would delay the "
+	  "The device repeats a packet 6 times (`net.sdp.ack_timeout`, `ack_retries`); longer times would delay the "
 	  "repair of a lost packet as well.", "dead_link user_timeout*" },
 	{ "`SO_KEEPALIVE` that is set on a connection counts from the next call on it, and so do `SO_RCVBUF` and "
 	  "`SO_SNDBUF`.",
