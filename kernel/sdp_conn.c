@@ -386,6 +386,53 @@ void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
 	spin_unlock_bh(&conn->up.lock);
 }
 
+/**
+ * sdp_conn_detach_locked() - have the layer above not called any more
+ * @conn: the connection
+ *
+ * Context: a call up, so up.lock is held.
+ */
+void sdp_conn_detach_locked(struct sdp_conn *conn)
+{
+	lockdep_assert_held(&conn->up.lock);
+	conn->up.ops = NULL;
+}
+
+/**
+ * sdp_conn_with_upper() - do something with the layer above, if it is of this kind
+ * @conn: the connection
+ * @ops: table of that kind
+ * @call: called with what sdp_conn_attach() was given, under up.lock: it may
+ *	only take leaf locks
+ * @arg: passed to @call
+ *
+ * Context: process or softirq.
+ */
+void sdp_conn_with_upper(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
+			 void (*call)(void *upper, void *arg), void *arg)
+{
+	spin_lock_bh(&conn->up.lock);
+	if (conn->up.ops == ops)
+		call(conn->up.upper, arg);
+	spin_unlock_bh(&conn->up.lock);
+}
+
+/**
+ * sdp_conn_orphan() - note that the socket is closed
+ * @conn: the connection
+ *
+ * What still arrives has no reader, and SrcAvails are refused.
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ */
+void sdp_conn_orphan(struct sdp_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	conn->tx.orphan = true;
+	conn->mode.shut_rd = true;
+	spin_unlock_bh(&conn->lock);
+}
+
 #define SDP_CONN_UP(conn, call) do {					\
 	spin_lock_bh(&(conn)->up.lock);					\
 	if ((conn)->up.ops)						\

@@ -138,6 +138,14 @@ struct sdp_caps {
 	u32 umem_max;		/* bytes that one key can cover */
 };
 
+/* What the Hello exchange said, by sdp_session.c.  Set before the connection is
+ * established, read without locks after.
+ */
+struct sdp_session {
+	u16 bufs;			/* Bufs of our message */
+	struct sdp_wire_hello peer;	/* the peer's message */
+};
+
 /* Uncleared pages kept for messages, by sdp_buf.c; under conn->lock. */
 struct sdp_spare {
 	u8 n;
@@ -188,8 +196,7 @@ struct sdp_conn {
 	u32 rcv_size;			/* bytes of a new receive buffer; see sdp_ring.h */
 	u32 snd_max;			/* payload bytes of a full message; see sdp_chrcvbuf.c */
 	bool building;			/* a sender relies on snd_max: see sdp_chrcvbuf.h */
-	u16 told_bufs;			/* Bufs of our Hello or HelloAck */
-	struct sdp_wire_hello peer;	/* the peer's Hello or HelloAck */
+	struct sdp_session session;
 	u8 reason;			/* enum sdp_reason, when refused */
 	/* Passive side: jiffies from which a peer that was silent since our
 	 * HelloAck may lose its place in a full backlog; else 0.
@@ -352,6 +359,70 @@ void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,
 void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason);
 void sdp_conn_attach(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
 		     void *upper);
+void sdp_conn_detach_locked(struct sdp_conn *conn);
+void sdp_conn_with_upper(struct sdp_conn *conn, const struct sdp_conn_ops *ops,
+			 void (*call)(void *upper, void *arg), void *arg);
+void sdp_conn_orphan(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_err() - the first error
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: a positive errno; 0 if the connection has not failed.
+ */
+static inline int sdp_conn_err(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->err);
+}
+
+/**
+ * sdp_conn_is_eof() - whether the peer has ended its stream
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if its DisConn was received; what came before may be unread yet.
+ */
+static inline bool sdp_conn_is_eof(const struct sdp_conn *conn)
+{
+	return test_bit(SDP_CONN_EOF, &conn->flags);
+}
+
+/**
+ * sdp_conn_was_up() - whether the connection was ever established
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if so, even if it has ended since.
+ */
+static inline bool sdp_conn_was_up(const struct sdp_conn *conn)
+{
+	return test_bit(SDP_CONN_WAS_UP, &conn->flags);
+}
+
+/**
+ * sdp_conn_first_answer() - whether this answer to a probe is the first
+ * @conn: the connection of a probe
+ *
+ * Context: any.
+ * Return: true, once.
+ */
+static inline bool sdp_conn_first_answer(struct sdp_conn *conn)
+{
+	return !test_and_set_bit(SDP_CONN_PROBED, &conn->flags);
+}
+
+/**
+ * sdp_conn_set_zcopy() - set the length from which zero copy is tried
+ * @conn: the connection
+ * @bytes: 0: never; -1: what the namespace says
+ *
+ * Context: any.
+ */
+static inline void sdp_conn_set_zcopy(struct sdp_conn *conn, int bytes)
+{
+	WRITE_ONCE(conn->zcopy, bytes);
+}
 
 /**
  * sdp_conn_zcopy() - length from which zero copy is tried
@@ -418,6 +489,19 @@ static inline enum sdp_state sdp_conn_state(const struct sdp_conn *conn)
 	return READ_ONCE(conn->state);
 }
 
+/**
+ * sdp_conn_has_events() - whether an event came that nobody has acted on
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool sdp_conn_has_events(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->flags) & (BIT(SDP_CONN_FIRED_RECV) |
+					 BIT(SDP_CONN_FIRED_SEND));
+}
+
 void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms);
 void sdp_conn_stop_timer(struct sdp_conn *conn);
 void sdp_conn_uncork_later(struct sdp_conn *conn, unsigned long delay);
@@ -429,6 +513,31 @@ void sdp_conn_check_never(struct sdp_conn *conn);
 int sdp_conn_init(void);
 void sdp_conn_wait_all(void);
 void sdp_conn_exit(void);
+
+/**
+ * sdp_conn_stamps() - whether the user wants to know when bytes arrived
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool sdp_conn_stamps(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->stamps);
+}
+
+/**
+ * sdp_conn_set_stamps() - set what sdp_conn_stamps() tells
+ * @conn: the connection
+ * @stamps: whether the user wants to know
+ *
+ * Context: any.
+ */
+static inline void sdp_conn_set_stamps(struct sdp_conn *conn, bool stamps)
+{
+	if (unlikely(stamps != READ_ONCE(conn->stamps)))
+		WRITE_ONCE(conn->stamps, stamps);
+}
 
 /**
  * sdp_conn_stamp() - time stamp for data that has just arrived

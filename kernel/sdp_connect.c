@@ -31,6 +31,7 @@
 #include <net/ipv6.h>
 #include <linux/sdp.h>
 #include "sdp_confirm.h"
+#include "sdp_conn_info.h"
 #include "sdp_connect.h"
 #include "sdp_dst_cache.h"
 #include "sdp_fallback_log.h"
@@ -168,8 +169,7 @@ static void sdp_connect_failed(struct sock *sk, struct socket *sock,
 static void sdp_connect_catch_up(struct sock *sk, struct sdp_conn *conn)
 {
 	sdp_conn_urgent(conn);
-	if (sdp_sk_conn_is_readable(sk, conn) ||
-	    test_bit(SDP_CONN_EOF, &conn->flags))
+	if (sdp_sk_conn_is_readable(sk, conn) || sdp_conn_is_eof(conn))
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 }
 
@@ -193,10 +193,10 @@ void sdp_connect_decide(struct work_struct *work)
 	if (ssk->mode != SDP_SK_CONNECTING || !conn || !sock ||
 	    sock_flag(sk, SOCK_DEAD))
 		goto out;
-	if (test_bit(SDP_CONN_WAS_UP, &conn->flags)) {
+	if (sdp_conn_was_up(conn)) {
 		sdp_connect_learn(conn, SDP_REASON_NONE);
 		sdp_sk_conn_set_limits(sk, conn);
-		WRITE_ONCE(conn->zcopy, ssk->zcopy);
+		sdp_conn_set_zcopy(conn, ssk->zcopy);
 		smp_wmb();	/* addresses before mode, for readers without the lock */
 		WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 		ssk->reason = SDP_REASON_NONE;
@@ -204,8 +204,8 @@ void sdp_connect_decide(struct work_struct *work)
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 		sdp_connect_catch_up(sk, conn);
 		sdp_sk_conn_failed(conn, ssk);
-	} else if (READ_ONCE(conn->err)) {
-		sdp_connect_failed(sk, sock, ssk, READ_ONCE(conn->err),
+	} else if (sdp_conn_err(conn)) {
+		sdp_connect_failed(sk, sock, ssk, sdp_conn_err(conn),
 				   conn->reason);
 	}
 out:
@@ -285,25 +285,6 @@ int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo)
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
-}
-
-/**
- * sdp_connect_abort() - end the connection of a socket, or the attempt
- * @sk: locked
- * @ssk: its SDP state; the mode becomes SDP_SK_IDLE
- * @orderly: as for sdp_sk_conn_cut()
- *
- * Context: process.
- */
-void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
-{
-	if (!ssk->conn)
-		return;
-	sdp_sk_conn_cut(ssk, orderly);
-	sdp_port_put(sk, ssk);
-	smp_store_release(&ssk->mode, SDP_SK_IDLE);	/* with sdp_poll() */
-	ssk->reported = false;
-	wake_up_all(&ssk->wq);
 }
 
 /* Whether the socket has options that SDP cannot keep: it goes by TCP. */
@@ -523,7 +504,7 @@ static void sdp_connect_probe_over(struct sdp_conn *conn, struct sock *sk,
 static void sdp_connect_probed(struct sdp_conn *conn, void *upper)
 {
 	/* Called more than once for one answer; the reference goes once. */
-	if (test_and_set_bit(SDP_CONN_PROBED, &conn->flags))
+	if (!sdp_conn_first_answer(conn))
 		return;
 	spin_lock_bh(&sdp_connect_probes_lock);
 	list_del_init(&conn->accept_node);
@@ -759,12 +740,12 @@ int sdp_connect_plain_addr(const struct sdp_sk *ssk, sdp_sockaddr *uaddr,
  */
 static bool sdp_connect_needs_reset(const struct sdp_sk *ssk)
 {
-	switch (sdp_conn_state(ssk->conn)) {
-	case SDP_ESTABLISHED:
-	case SDP_FIN_WAIT_1:
-	case SDP_FIN_WAIT_2:
-	case SDP_CLOSE_WAIT:
-		return !READ_ONCE(ssk->conn->err);
+	switch (sdp_conn_tcp_state(ssk->conn)) {
+	case TCP_ESTABLISHED:
+	case TCP_FIN_WAIT1:
+	case TCP_FIN_WAIT2:
+	case TCP_CLOSE_WAIT:
+		return true;
 	default:
 		return ssk->mode == SDP_SK_CONNECTING;
 	}
@@ -794,7 +775,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		if (ssk->conn) {
 			if (sdp_connect_needs_reset(ssk))
 				WRITE_ONCE(sk->sk_err, ECONNRESET);
-			sdp_connect_abort(sk, ssk, false);
+			sdp_sk_conn_abort(sk, ssk, false);
 		}
 		return -ENOIOCTLCMD;
 	}

@@ -17,6 +17,5 @@ void sdp_connect_decide(struct work_struct *work);
 int sdp_connect_wait(struct sock *sk, struct sdp_sk *ssk, long *timeo);
 int sdp_connect_wait_tcp(struct sock *sk, __poll_t events, long *timeo);
 void sdp_connect_exit(void);
-void sdp_connect_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly);
 
 #endif

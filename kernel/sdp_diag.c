@@ -20,8 +20,8 @@
 #include <linux/sock_diag.h>
 #include <net/ipv6.h>
 #include <net/netlink.h>
+#include "sdp_conn_info.h"
 #include "sdp_fallback_log.h"
-#include "sdp_opt.h"
 #include "sdp_sk_conn.h"
 #include "sdp_view.h"
 
@@ -84,27 +84,28 @@ static void sdp_diag_fill_listener(struct sdp_diag_msg *msg,
 	spin_unlock_bh(&ssk->lock);
 }
 
+static void sdp_diag_fill_upper(void *upper, void *msg)
+{
+	struct sdp_sk *ssk = upper;
+
+	spin_lock(&ssk->lock);
+	sdp_diag_fill_sk(msg, ssk);
+	spin_unlock(&ssk->lock);
+}
+
 static void sdp_diag_fill_conn(struct sdp_diag_msg *msg, struct sdp_conn *conn,
 			       struct user_namespace *ns)
 {
 	memset(msg, 0, sizeof(*msg));
 	msg->sdm_family = conn->family;
-	sdp_opt_info(conn, &msg->sdm_info);
+	sdp_conn_info(conn, &msg->sdm_info);
 	msg->sdm_state = msg->sdm_info.sdpi_state;
 	msg->sdm_sport = conn->local.port;
 	msg->sdm_dport = conn->remote.port;
 	memcpy(msg->sdm_saddr, &conn->local.ip, sizeof(msg->sdm_saddr));
 	memcpy(msg->sdm_daddr, &conn->remote.ip, sizeof(msg->sdm_daddr));
 	msg->sdm_uid = from_kuid_munged(ns, conn->uid);
-	spin_lock_bh(&conn->up.lock);
-	if (conn->up.ops == &sdp_sk_conn_ops) {
-		struct sdp_sk *ssk = conn->up.upper;
-
-		spin_lock(&ssk->lock);
-		sdp_diag_fill_sk(msg, ssk);
-		spin_unlock(&ssk->lock);
-	}
-	spin_unlock_bh(&conn->up.lock);
+	sdp_conn_with_upper(conn, &sdp_sk_conn_ops, sdp_diag_fill_upper, msg);
 }
 
 static void sdp_diag_fill_record(struct sdp_diag_msg *msg,

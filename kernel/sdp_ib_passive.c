@@ -192,7 +192,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	sdp_session_put_hello_ack(conn, data);
 	rep.qp_num = ib->qp.qp->qp_num;
 	rep.starting_psn = ib->psn;
-	trace_sdp_cm(conn->id, "send REP", conn->told_bufs);
+	trace_sdp_cm(conn->id, "send REP", sdp_session_bufs(conn));
 	WRITE_ONCE(conn->silent_at, sdp_ib_silent_at(ib));
 	sdp_conn_state_change(conn);	/* the listener files it as silent */
 	ib->awaits_rtu = true;

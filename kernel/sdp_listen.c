@@ -146,8 +146,7 @@ static unsigned long sdp_child_defers(const struct sock *sk)
  */
 static bool sdp_child_is_silent(const struct sdp_conn *conn)
 {
-	return !READ_ONCE(conn->rx.bytes) &&
-	       !test_bit(SDP_CONN_EOF, &conn->flags);
+	return !sdp_rx_bytes(conn) && !sdp_conn_is_eof(conn);
 }
 
 /*
@@ -251,7 +250,7 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 	 */
 	never = sdp_child_is_silent(conn) && sdp_listen_is_open(ssk) &&
 		sdp_child_defers(ssk->sk);
-	if (test_bit(SDP_CONN_WAS_UP, &conn->flags) && !never)
+	if (sdp_conn_was_up(conn) && !never)
 		sdp_child_ready(conn, ssk);
 	if (!conn->acceptable && !list_empty(&conn->accept_node)) {
 		sdp_child_gives_place(ssk, conn);
@@ -260,7 +259,7 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 	spin_unlock_bh(&ssk->lock);
 	if (!mine)
 		return;
-	conn->up.ops = NULL;	/* up.lock is held */
+	sdp_conn_detach_locked(conn);
 	sdp_ulp_put(ssk);
 	sdp_conn_put(conn);	/* not the last: the transport has one */
 }
@@ -479,7 +478,7 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 		/* The listener's sk_rcvbuf as it is: nothing has been tuned yet. */
 		sdp_ring_set_max_bytes(&conn->ring,
 				       READ_ONCE(ssk->sk->sk_rcvbuf));
-		conn->zcopy = READ_ONCE(ssk->zcopy);
+		sdp_conn_set_zcopy(conn, READ_ONCE(ssk->zcopy));
 		sdp_sk_conn_sync_stamps(ssk->sk, conn);
 	} else {
 		ssk->qlen--;

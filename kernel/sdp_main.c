@@ -14,6 +14,7 @@
 #include <linux/net.h>
 #include "sdp_confirm.h"
 #include "sdp_conn.h"
+#include "sdp_conn_stream.h"
 #include "sdp_connect.h"
 #include "sdp_dst_cache.h"
 #include "sdp_fallback_log.h"
@@ -75,7 +76,8 @@ static int __init sdp_init(void)
 	err = sdp_ib_init(&sdp_upper);
 	if (err)
 		goto fail_conn;
-	err = sdp_ulp_init(sdp_sock_fill, &sdp_works, &sdp_ib_xport);
+	err = sdp_ulp_init(sdp_sock_fill, &sdp_works, &sdp_ib_xport,
+			   &sdp_conn_stream_ops);
 	if (err)
 		goto fail_ib;
 	err = sdp_opt_init();

@@ -18,72 +18,15 @@
 #include <net/ipv6.h>
 #include "sdp_fallback_log.h"
 #include "sdp_opt.h"
-#include "sdp_sk_conn.h"
-#include "sdp_tcp_info.h"
-#include "sdp_tx.h"
-
-/**
- * sdp_opt_info() - fill in what SDP_INFO and sock_diag show of a connection
- * @conn: the connection
- * @info: filled in
- *
- * Context: process or softirq, no spinlock of the connection held.
- */
-void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info)
-{
-	struct sdp_conn_stats stats;
-
-	memset(info, 0, sizeof(*info));
-	info->sdpi_transport = conn->xp->id;
-	info->sdpi_reason = conn->reason;
-	info->sdpi_id = conn->id;
-	info->sdpi_snd_size = conn->snd_max;
-	if (conn->rcv_size)	/* 0 before sdp_refill_begin() */
-		info->sdpi_rcv_size = conn->rcv_size - SDP_LEN_BSDH;
-	spin_lock_bh(&conn->lock);
-	stats = sdp_conn_stats_get(&conn->stats);
-	info->sdpi_state = conn->state;
-	info->sdpi_mode_send = conn->mode.src.mode;
-	info->sdpi_mode_recv = conn->mode.snk.mode;
-	info->sdpi_credits = sdp_flow_credits(&conn->flow);
-	info->sdpi_posted = conn->flow.posted;
-	info->sdpi_peer_bufs = conn->flow.peer_bufs;
-	info->sdpi_outq = conn->tx.outstanding + sdp_zsrc_async_bytes(&conn->zsrc_async);
-	info->sdpi_bytes_lent = stats.zcopied;
-	info->sdpi_bytes_fetched = stats.bounced;
-	info->sdpi_bytes_taken = stats.read;
-	info->sdpi_bytes_written = stats.written;
-	info->sdpi_bytes_filled = stats.filled;
-	info->sdpi_adverts_out = conn->mode.src.out.n;
-	info->sdpi_adverts_held = conn->mode.snk.held.n;
-	info->sdpi_bytes_sent = stats.sent;
-	info->sdpi_msgs_sent = stats.tx_msgs;
-	info->sdpi_mem = sizeof(*conn) + conn->xp->priv_size +
-			 conn->tx.outstanding + sdp_msg_spare(conn);
-	spin_unlock_bh(&conn->lock);
-	spin_lock_bh(&conn->rx.lock);
-	info->sdpi_inq = conn->rx.inq;
-	info->sdpi_mem += sdp_ring_mem(&conn->ring) + conn->rx.bounced +
-			  sdp_ring_bufs(&conn->ring) * sizeof(struct sdp_buf);
-	spin_unlock_bh(&conn->rx.lock);
-	info->sdpi_bytes_received = READ_ONCE(conn->rx.bytes);
-	info->sdpi_msgs_received = stats.rx_msgs;
-	conn->xp->info(conn, info->sdpi_device, sizeof(info->sdpi_device),
-		       &info->sdpi_port_num, &info->sdpi_qp_num,
-		       &info->sdpi_peer_qp_num);
-}
+#include "sdp_stream.h"
 
 static void sdp_opt_fill_info(struct sock *sk, struct sdp_sk *ssk,
 			      struct sdp_info *info)
 {
 	lock_sock(sk);
-	/* Completions are reaped late: reap them now, for a current answer. */
-	if (ssk->mode == SDP_SK_CONNECTED)
-		sdp_tx_reap(ssk->conn);
-	if (ssk->conn)
-		sdp_opt_info(ssk->conn, info);
-	else if (sk->sk_state == TCP_LISTEN)
+	if (sk->sk_state == TCP_LISTEN)
 		info->sdpi_state = SDP_DIAG_LISTEN;
+	ssk->stream->info(ssk, info);
 	info->sdpi_reason = ssk->reason;
 	release_sock(sk);
 }
@@ -152,8 +95,7 @@ static int sdp_opt_set_zcopy(struct sock *sk, struct sdp_sk *ssk,
 		return -EINVAL;
 	lock_sock(sk);
 	WRITE_ONCE(ssk->zcopy, value);
-	if (ssk->conn)
-		WRITE_ONCE(ssk->conn->zcopy, value);
+	ssk->stream->zcopy(ssk);
 	release_sock(sk);
 	return 0;
 }
@@ -194,57 +136,32 @@ static bool sdp_opt_active(const struct sdp_sk *ssk)
 	return mode == SDP_SK_CONNECTING || mode == SDP_SK_CONNECTED;
 }
 
-static void sdp_opt_alive(struct sock *sk, struct sdp_sk *ssk)
+/* The state that TCP would be in. */
+static u8 sdp_opt_state(struct sdp_sk *ssk)
 {
-	lock_sock(sk);
-	if (ssk->mode == SDP_SK_CONNECTED)
-		sdp_sk_conn_sync_alive(sk, ssk->conn);
-	release_sock(sk);
-}
-
-/* As TCP: setting TCP_NODELAY pushes what is queued, even what is corked. */
-static void sdp_opt_delay(struct sock *sk, struct sdp_sk *ssk, int optname)
-{
-	u8 delay;
-
-	lock_sock(sk);
-	delay = sdp_sk_conn_delay(sk, 0);
-	if (ssk->mode == SDP_SK_CONNECTED) {
-		if (delay & SDP_DELAY_NODELAY && optname == TCP_NODELAY)
-			delay |= SDP_DELAY_PUSH;
-		sdp_tx_set_delay(ssk->conn, delay);
-		sdp_tx_run(ssk->conn);
-		sdp_tx_set_delay(ssk->conn, delay & ~SDP_DELAY_PUSH);
+	switch (READ_ONCE(ssk->mode)) {
+	case SDP_SK_CONNECTED:
+		return ssk->stream->state(ssk);
+	case SDP_SK_CONNECTING:
+		return TCP_SYN_SENT;
+	default:
+		return TCP_CLOSE;
 	}
-	release_sock(sk);
 }
 
-/* A caller that waits for room may have it now. */
-static void sdp_opt_notsent(struct sock *sk, struct sdp_sk *ssk)
-{
-	lock_sock(sk);
-	if (ssk->mode == SDP_SK_CONNECTED) {
-		WRITE_ONCE(ssk->conn->tx.notsent_lowat,
-			   tcp_notsent_lowat(tcp_sk(sk)));
-		sdp_tx_reap(ssk->conn);
-	}
-	release_sock(sk);
-}
-
-/* Apply an option that TCP has stored to the connection. */
+/* Apply an option that TCP has stored to the stream. */
 static void sdp_opt_apply(struct sock *sk, struct sdp_sk *ssk, int optname)
 {
 	switch (optname) {
 	case TCP_NODELAY:
 	case TCP_CORK:
-		sdp_opt_delay(sk, ssk, optname);
-		break;
 	case TCP_KEEPIDLE:
 	case TCP_USER_TIMEOUT:
-		sdp_opt_alive(sk, ssk);
-		break;
 	case TCP_NOTSENT_LOWAT:
-		sdp_opt_notsent(sk, ssk);
+		lock_sock(sk);
+		if (ssk->mode == SDP_SK_CONNECTED)
+			ssk->stream->option(sk, ssk, optname);
+		release_sock(sk);
 		break;
 	default:
 		break;
@@ -282,7 +199,7 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 	default:
 		return 0;
 	}
-	if (!sdp_opt_active(ssk) || sdp_tcp_info_state(ssk) == TCP_CLOSE)
+	if (!sdp_opt_active(ssk) || sdp_opt_state(ssk) == TCP_CLOSE)
 		return 0;
 	if (optlen < sizeof(value))
 		return -EINVAL;
@@ -303,7 +220,7 @@ static int sdp_opt_refuses_v6(struct sock *sk, struct sdp_sk *ssk, int optname,
 	int value;
 
 	if (optname != IPV6_ADDRFORM || sk->sk_family != AF_INET6 ||
-	    !sdp_opt_active(ssk) || sdp_tcp_info_state(ssk) != TCP_ESTABLISHED)
+	    !sdp_opt_active(ssk) || sdp_opt_state(ssk) != TCP_ESTABLISHED)
 		return 0;
 	if (optlen < sizeof(value))
 		return -EINVAL;
@@ -368,7 +285,10 @@ static int sdp_opt_get_tcp_info(struct sock *sk, struct sdp_sk *ssk,
 		return -EFAULT;
 	if (len < 0)
 		return -EINVAL;
-	sdp_tcp_info_get(sk, ssk, &info);
+	tcp_get_info(sk, &info);
+	if (READ_ONCE(ssk->mode) != SDP_SK_CONNECTED ||
+	    !ssk->stream->tcp_info(ssk, &info))
+		info.tcpi_state = sdp_opt_state(ssk);
 	len = min_t(int, len, sizeof(info));
 	if (put_user(len, optlen) || copy_to_user(optval, &info, len))
 		return -EFAULT;
@@ -394,7 +314,7 @@ static int sdp_opt_get_tcp(struct sock *sk, struct sdp_sk *ssk, int optname,
 	case TCP_INFO:
 		return sdp_opt_get_tcp_info(sk, ssk, optval, optlen);
 	case TCP_MAXSEG:
-		mss = sdp_tcp_info_mss(ssk);
+		mss = ssk->stream->mss(ssk);
 		if (mss)
 			return sdp_opt_get_int(mss, optval, optlen);
 		fallthrough;
@@ -434,7 +354,7 @@ int sdp_getsockopt(struct socket *sock, int level, int optname,
 	}
 	if (ssk && level == SOL_IPV6 && optname == IPV6_ADDRFORM &&
 	    sk->sk_family == AF_INET6 && sdp_opt_active(ssk) &&
-	    sdp_tcp_info_state(ssk) == TCP_ESTABLISHED) {
+	    sdp_opt_state(ssk) == TCP_ESTABLISHED) {
 		err = sdp_opt_get_int(AF_INET6, optval, optlen);
 		goto out;
 	}

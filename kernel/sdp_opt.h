@@ -9,7 +9,6 @@
 #include <linux/sdp.h>
 #include "sdp_ulp.h"
 
-void sdp_opt_info(struct sdp_conn *conn, struct sdp_info *info);
 int sdp_setsockopt(struct socket *sock, int level, int optname,
 		   sockptr_t optval, unsigned int optlen);
 int sdp_getsockopt(struct socket *sock, int level, int optname,

@@ -40,10 +40,10 @@ static int sdp_recv_nothing(struct sock *sk, struct sdp_sk *ssk,
 		sdp_rx_end(conn);
 	/* The end may have come after the last look, and bytes before it. */
 	smp_rmb();
-	if (READ_ONCE(conn->rx.inq) > seen)
+	if (sdp_rx_inq(conn) > seen)
 		return -EAGAIN;
 	/* After the end of the stream only senders get the error. */
-	if (done || test_bit(SDP_CONN_EOF, &conn->flags))
+	if (done || sdp_conn_is_eof(conn))
 		return 0;
 	/* After connect(AF_UNSPEC) this is not the end of the stream, and the
 	 * error stays in sk_err.
@@ -144,7 +144,7 @@ static ssize_t sdp_recv_take(struct sock *sk, struct sdp_conn *conn,
 	sdp_zsink_end(conn);
 	iov_iter_advance(iter, taken);
 	if (taken)
-		conn->rx.stamp = sdp_conn_stamp(conn);
+		sdp_rx_stamp_now(conn);
 	return taken ?: err;
 }
 
@@ -201,7 +201,7 @@ static ssize_t sdp_recv_ask(struct sock *sk, struct sdp_conn *conn,
 	sdp_zsink_end(conn);
 	iov_iter_advance(iter, got);
 	if (got)
-		conn->rx.stamp = sdp_conn_stamp(conn);
+		sdp_rx_stamp_now(conn);
 	return got ?: err;
 }
 
@@ -247,7 +247,7 @@ static int sdp_recv_queued(struct sdp_recv *r)
 	if (n < 0)
 		return n;
 	r->done += n;
-	return r->done >= r->len && (r->len || READ_ONCE(conn->rx.inq));
+	return r->done >= r->len && (r->len || sdp_rx_inq(conn));
 }
 
 /* Read what is advertised.  True: look again. */
@@ -318,7 +318,7 @@ static int sdp_recv_wait(struct sdp_recv *r, u32 seen)
 			 &r->wait, &r->timeo);
 	/* Payload that made the SinkAvail void is read, however late it was. */
 	if (n < 0)
-		return n == -ETIME || READ_ONCE(r->conn->rx.inq) > seen ? 0 : n;
+		return n == -ETIME || sdp_rx_inq(r->conn) > seen ? 0 : n;
 	r->done += n;
 	r->ask = n > 0;
 	return 0;
@@ -350,7 +350,7 @@ static void sdp_recv_tell_inq(struct sock *sk, struct sdp_conn *conn,
 	if (likely(!asked && !sdp_msg_wants_inq(msg)))
 		return;
 	inq = sdp_urg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
-	if (!inq && test_bit(SDP_CONN_EOF, &conn->flags))
+	if (!inq && sdp_conn_is_eof(conn))
 		inq = 1;
 	sdp_msg_set_inq(msg, inq);
 	if (asked)
@@ -368,12 +368,12 @@ static void sdp_recv_tell_time(struct sock *sk, struct sdp_conn *conn,
 {
 	struct sk_buff *skb;
 
-	if (likely(!READ_ONCE(conn->stamps)))
+	if (likely(!sdp_conn_stamps(conn)))
 		return;
 	skb = alloc_skb(0, sk->sk_allocation);
 	if (!skb)
 		return;
-	skb->tstamp = conn->rx.stamp ?: ktime_get_real();
+	skb->tstamp = sdp_rx_stamp(conn) ?: ktime_get_real();
 	__sock_recv_timestamp(msg, sk, skb);
 	kfree_skb(skb);
 }
@@ -427,9 +427,9 @@ ssize_t sdp_recv(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *conn,
 		seen = r.how & SDP_BCOPY_PEEK ? r.ahead + r.done + r.holes : 0;
 		/* Another caller may have wanted less meanwhile. */
 		sdp_recv_wants(&r);
-		if (READ_ONCE(conn->rx.inq) <= seen)
+		if (sdp_rx_inq(conn) <= seen)
 			sdp_rx_poll(conn);
-		if (READ_ONCE(conn->rx.inq) > seen ||
+		if (sdp_rx_inq(conn) > seen ||
 		    (unlikely(r.take) && sdp_recv_offered(&r)))
 			continue;
 		err = r.done >= r.target ? 1 : sdp_recv_wait(&r, seen);

@@ -8,6 +8,53 @@
 
 #include "sdp_conn.h"
 
+/**
+ * sdp_rx_inq() - bytes of payload that wait for a reader
+ * @conn: the connection
+ *
+ * Context: any; without rx.lock it may have changed already.
+ * Return: bytes.
+ */
+static inline u32 sdp_rx_inq(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->rx.inq);
+}
+
+/**
+ * sdp_rx_bytes() - bytes of the stream that have arrived since it began
+ * @conn: the connection
+ *
+ * Context: any; without rx.lock it may have changed already.
+ * Return: bytes.
+ */
+static inline u64 sdp_rx_bytes(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->rx.bytes);
+}
+
+/**
+ * sdp_rx_stamp() - when the last byte came that was read
+ * @conn: the connection; its reader has the socket lock
+ *
+ * Context: process.
+ * Return: wall clock time; 0 if it was not asked for then.
+ */
+static inline ktime_t sdp_rx_stamp(const struct sdp_conn *conn)
+{
+	return conn->rx.stamp;
+}
+
+/**
+ * sdp_rx_stamp_now() - note that the last byte that was read came now
+ * @conn: the connection; its reader has the socket lock
+ *
+ * Context: process.
+ */
+static inline void sdp_rx_stamp_now(struct sdp_conn *conn)
+{
+	conn->rx.stamp = sdp_conn_stamp(conn);
+}
+
 int sdp_rx_start(struct sdp_conn *conn, u16 rq_size);
 void sdp_rx_poll(struct sdp_conn *conn);
 bool sdp_rx_look(struct sdp_conn *conn);

@@ -154,7 +154,7 @@ static size_t sdp_send_zcopy(struct sock *sk, struct sdp_conn *conn,
 		}
 		if (!sdp_zsrc_is_out(&conn->zsrc) && (stop || !iov_iter_count(&ahead))) {
 			*again = sdp_zsrc_withdrawn(conn) &&
-				 READ_ONCE(conn->mode.src.held.n);
+				 sdp_zsrc_has_sink(conn);
 			break;
 		}
 		err = -EPIPE;

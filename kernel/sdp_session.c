@@ -16,7 +16,7 @@
  * and sdp_session_close() ends all posting and polling, before the transport
  * destroys what it has.
  *
- * The peer's message is kept when it arrives (conn->peer), because a transport
+ * The peer's message is kept when it arrives (conn->session.peer), because a transport
  * hears of it in a callback and goes on in a worker.
  */
 #include <net/ipv6.h>
@@ -74,7 +74,7 @@ int sdp_session_open(struct sdp_conn *conn, const struct sdp_session_queues *que
 	bufs = sdp_rx_start(conn, queues->rq_size);
 	if (bufs < 0)
 		return bufs;
-	conn->told_bufs = bufs;
+	conn->session.bufs = bufs;
 	return 0;
 }
 
@@ -116,7 +116,7 @@ enum sdp_wire_verdict sdp_session_get_hello(struct sdp_wire_hello *hello, const 
  */
 void sdp_session_accept(struct sdp_conn *conn, const struct sdp_wire_hello *hello)
 {
-	conn->peer = *hello;
+	conn->session.peer = *hello;
 	conn->family = hello->ipv == 4 ? AF_INET : AF_INET6;
 	/* A peer that will ask wants us to have larger buffers than its own. */
 	sdp_refill_begin(conn, hello->des_rcvsz > hello->rcvsz);
@@ -143,7 +143,7 @@ void sdp_session_connect(struct sdp_conn *conn)
 void sdp_session_put_hello(const struct sdp_conn *conn, void *data)
 {
 	struct sdp_wire_hello hello = {
-		.bufs		= conn->told_bufs,
+		.bufs		= conn->session.bufs,
 		.version	= SDP_WIRE_VERSION,
 		.ipv		= conn->family == AF_INET ? 4 : 6,
 		.cap		= sdp_session_caps(conn),
@@ -168,7 +168,7 @@ void sdp_session_put_hello(const struct sdp_conn *conn, void *data)
 void sdp_session_put_hello_ack(const struct sdp_conn *conn, void *data)
 {
 	struct sdp_wire_hello ack = {
-		.bufs		= conn->told_bufs,
+		.bufs		= conn->session.bufs,
 		.version	= SDP_WIRE_VERSION,
 		.cap		= sdp_session_caps(conn),
 		.max_adverts	= SDP_SESSION_ADVERTS,
@@ -188,7 +188,7 @@ void sdp_session_put_hello_ack(const struct sdp_conn *conn, void *data)
  */
 enum sdp_wire_verdict sdp_session_get_hello_ack(struct sdp_conn *conn, const void *data)
 {
-	return sdp_wire_get_hello_ack(&conn->peer, data, SDP_LEN_HELLO_ACK);
+	return sdp_wire_get_hello_ack(&conn->session.peer, data, SDP_LEN_HELLO_ACK);
 }
 
 /**
@@ -199,10 +199,10 @@ enum sdp_wire_verdict sdp_session_get_hello_ack(struct sdp_conn *conn, const voi
  */
 void sdp_session_begin(struct sdp_conn *conn)
 {
-	const struct sdp_wire_hello *peer = &conn->peer;
+	const struct sdp_wire_hello *peer = &conn->session.peer;
 
 	spin_lock_bh(&conn->lock);
-	sdp_flow_init(&conn->flow, conn->told_bufs, peer->bufs);
+	sdp_flow_init(&conn->flow, conn->session.bufs, peer->bufs);
 	sdp_mode_init(&conn->mode, peer->max_adverts, SDP_SESSION_ADVERTS);
 	sdp_peer_ring_init(&conn->peer_ring, peer->bufs);
 	conn->caps.may_invalidate = peer->cap & sdp_session_caps(conn);
@@ -221,7 +221,7 @@ void sdp_session_begin(struct sdp_conn *conn)
 void sdp_session_can_rdma(struct sdp_conn *conn, bool reads, bool is_read)
 {
 	conn->caps.may_read = reads;
-	conn->caps.may_advertise = is_read && sdp_wire_takes_offers(&conn->peer);
+	conn->caps.may_advertise = is_read && sdp_wire_takes_offers(&conn->session.peer);
 }
 
 /**
@@ -258,4 +258,16 @@ bool sdp_session_close(struct sdp_conn *conn)
 	spin_unlock_bh(&conn->lock);
 	sdp_rx_unclaim(conn);
 	return true;
+}
+
+/**
+ * sdp_session_bufs() - receive buffers that our Hello or HelloAck announces
+ * @conn: the connection, behind sdp_session_open()
+ *
+ * Context: any.
+ * Return: their number.
+ */
+u16 sdp_session_bufs(const struct sdp_conn *conn)
+{
+	return conn->session.bufs;
 }

@@ -23,6 +23,7 @@ void sdp_session_connect(struct sdp_conn *conn);
 void sdp_session_put_hello(const struct sdp_conn *conn, void *data);
 void sdp_session_put_hello_ack(const struct sdp_conn *conn, void *data);
 enum sdp_wire_verdict sdp_session_get_hello_ack(struct sdp_conn *conn, const void *data);
+u16 sdp_session_bufs(const struct sdp_conn *conn);
 void sdp_session_begin(struct sdp_conn *conn);
 void sdp_session_can_rdma(struct sdp_conn *conn, bool reads, bool is_read);
 void sdp_session_up(struct sdp_conn *conn);

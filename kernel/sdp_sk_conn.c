@@ -9,9 +9,12 @@
  */
 #include <net/ipv6.h>
 #include "sdp_check.h"
+#include "sdp_port.h"
 #include "sdp_refill.h"
 #include "sdp_route.h"
+#include "sdp_rx.h"
 #include "sdp_sk_conn.h"
+#include "sdp_sndbuf.h"
 #include "sdp_tx.h"
 #include "sdp_urg.h"
 #include "sdp_zsink_bounce.h"
@@ -83,7 +86,7 @@ static void sdp_sk_conn_state_change(struct sdp_conn *conn, void *upper)
 	if (ssk->mode == SDP_SK_CONNECTING) {
 		if (sdp_conn_state(conn) >= SDP_ESTABLISHED)
 			sdp_ulp_queue_decide(ssk);
-	} else if (test_bit(SDP_CONN_EOF, &conn->flags)) {
+	} else if (sdp_conn_is_eof(conn)) {
 		sk->sk_state_change(sk);
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	}
@@ -100,7 +103,7 @@ static void sdp_sk_conn_urgent(struct sdp_conn *conn, void *upper)
 	spin_lock_bh(&ssk->lock);
 	sk = ssk->sk;
 	if (sk && !ssk->closed && ssk->mode == SDP_SK_CONNECTED) {
-		if (test_and_clear_bit(SDP_CONN_SIGURG, &conn->flags))
+		if (sdp_urg_is_new(conn))
 			sk_send_sigurg(sk);
 		if (sdp_urg_is_valid(conn))
 			sk->sk_data_ready(sk);
@@ -123,7 +126,7 @@ static void sdp_sk_conn_error(struct sdp_conn *conn, void *upper)
 	if (ssk->mode == SDP_SK_CONNECTING) {
 		sdp_ulp_queue_decide(ssk);
 	} else if (ssk->mode == SDP_SK_CONNECTED && !ssk->reported) {
-		WRITE_ONCE(sk->sk_err, READ_ONCE(conn->err));
+		WRITE_ONCE(sk->sk_err, sdp_conn_err(conn));
 		/* Publishes sk_err, with sdp_sk_conn_ended(). */
 		smp_store_release(&ssk->reported, true);
 		sk->sk_state_change(sk);
@@ -225,7 +228,7 @@ void sdp_sk_conn_set_limits(const struct sock *sk, struct sdp_conn *conn)
 {
 	sdp_sk_conn_set_buffers(sk, conn);
 	sdp_sk_conn_sync_stamps(sk, conn);
-	WRITE_ONCE(conn->tx.notsent_lowat, tcp_notsent_lowat(tcp_sk(sk)));
+	sdp_sndbuf_set_notsent_lowat(conn, tcp_notsent_lowat(tcp_sk(sk)));
 	sdp_refill_set_wants(conn, READ_ONCE(sk->sk_rcvlowat));
 }
 
@@ -298,7 +301,7 @@ struct sdp_conn *sdp_sk_conn_conn_get(struct sdp_sk *ssk)
  */
 bool sdp_sk_conn_failed(struct sdp_conn *conn, struct sdp_sk *ssk)
 {
-	if (!READ_ONCE(conn->err))
+	if (!sdp_conn_err(conn))
 		return false;
 	/* The context that set conn->err may not have called up yet. */
 	sdp_sk_conn_error(conn, ssk);
@@ -320,7 +323,7 @@ void sdp_sk_conn_graft(struct sock *sk, struct sdp_sk *ssk, struct sdp_conn *con
 	ssk->named = true;
 	sdp_sk_conn_set_names(sk, conn);
 	sdp_sk_conn_set_limits(sk, conn);
-	WRITE_ONCE(conn->zcopy, ssk->zcopy);
+	sdp_conn_set_zcopy(conn, ssk->zcopy);
 	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTED);
 	sdp_refill_owned(conn);
 	sdp_conn_attach(conn, &sdp_sk_conn_ops, ssk);
@@ -362,10 +365,7 @@ void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly)
 	sdp_sk_conn_set_conn(ssk, NULL);
 	sdp_conn_attach(conn, NULL, NULL);
 	if (orderly) {
-		spin_lock_bh(&conn->lock);
-		conn->tx.orphan = true;
-		conn->mode.shut_rd = true;
-		spin_unlock_bh(&conn->lock);
+		sdp_conn_orphan(conn);
 		sdp_conn_event(conn, SDP_EV_SHUTDOWN);
 		/* A peer that never closes must not keep the connection for
 		 * ever.  A connection in TIME_WAIT ends sooner anyway.
@@ -375,10 +375,29 @@ void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly)
 			sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));
 		sdp_tx_run(conn);
 		/* Data that has arrived, or is advertised, has no reader. */
-		if (READ_ONCE(conn->rx.inq) || sdp_zsink_bounce_is_behind(conn))
+		if (sdp_rx_inq(conn) || sdp_zsink_bounce_is_behind(conn))
 			orderly = false;
 	}
 	if (!orderly)
 		sdp_conn_fail(conn, ECONNRESET, SDP_EV_ABORT, "closed");
 	sdp_conn_put(conn);
+}
+
+/**
+ * sdp_sk_conn_abort() - end the connection of a socket, or the attempt
+ * @sk: locked
+ * @ssk: its SDP state; the mode becomes SDP_SK_IDLE
+ * @orderly: as for sdp_sk_conn_cut()
+ *
+ * Context: process.
+ */
+void sdp_sk_conn_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly)
+{
+	if (!ssk->conn)
+		return;
+	sdp_sk_conn_cut(ssk, orderly);
+	sdp_port_put(sk, ssk);
+	smp_store_release(&ssk->mode, SDP_SK_IDLE);	/* with sdp_poll() */
+	ssk->reported = false;
+	wake_up_all(&ssk->wq);
 }

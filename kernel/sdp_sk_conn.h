@@ -38,6 +38,7 @@ u32 sdp_sk_conn_readable(const struct sock *sk, struct sdp_conn *conn);
 bool sdp_sk_conn_is_readable(const struct sock *sk, struct sdp_conn *conn);
 u8 sdp_sk_conn_delay(const struct sock *sk, int flags);
 void sdp_sk_conn_cut(struct sdp_sk *ssk, bool orderly);
+void sdp_sk_conn_abort(struct sock *sk, struct sdp_sk *ssk, bool orderly);
 
 /**
  * sdp_sk_conn_is_eof() - whether nothing more will be received
@@ -51,23 +52,8 @@ static inline bool sdp_sk_conn_is_eof(const struct sock *sk,
 				      const struct sdp_conn *conn)
 {
 	return sk->sk_shutdown & RCV_SHUTDOWN ||
-	       test_bit(SDP_CONN_EOF, &conn->flags) ||
-	       READ_ONCE(conn->err);
-}
-
-/**
- * sdp_sk_conn_is_over() - whether it is over, where TCP would be in state CLOSE
- * @conn: the connection of a socket
- *
- * Context: any.
- * Return: true if it has failed, or both sides have ended it.
- */
-static inline bool sdp_sk_conn_is_over(const struct sdp_conn *conn)
-{
-	enum sdp_state state = sdp_conn_state(conn);
-
-	return READ_ONCE(conn->err) || state == SDP_CLOSED ||
-	       state >= SDP_TIME_WAIT_1;
+	       sdp_conn_is_eof(conn) ||
+	       sdp_conn_err(conn);
 }
 
 /**
@@ -82,7 +68,7 @@ static inline bool sdp_sk_conn_cannot_send(const struct sock *sk,
 					   const struct sdp_conn *conn)
 {
 	return sk->sk_err || sk->sk_shutdown & SEND_SHUTDOWN ||
-	       READ_ONCE(conn->err);
+	       sdp_conn_err(conn);
 }
 
 /**
@@ -115,8 +101,7 @@ static inline void sdp_sk_conn_sync_stamps(const struct sock *sk,
 	bool stamps = sock_flag(sk, SOCK_RCVTSTAMP) ||
 		      READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_RX_SOFTWARE;
 
-	if (unlikely(stamps != READ_ONCE(conn->stamps)))
-		WRITE_ONCE(conn->stamps, stamps);
+	sdp_conn_set_stamps(conn, stamps);
 }
 
 #endif

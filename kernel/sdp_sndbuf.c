@@ -82,3 +82,23 @@ void sdp_sndbuf_grow(struct sdp_conn *conn)
 		return;
 	WRITE_ONCE(conn->tx.limit, min_t(u64, limit * 2ULL, conn->tx.limit_most));
 }
+
+/**
+ * sdp_sndbuf_outq() - bytes that the peer's device does not have yet
+ * @conn: the connection
+ * @unsent: without those that are on their way
+ *
+ * Context: process or softirq, no spinlock of the connection held.
+ * Return: bytes.
+ */
+u32 sdp_sndbuf_outq(struct sdp_conn *conn, bool unsent)
+{
+	u32 bytes;
+
+	spin_lock_bh(&conn->lock);
+	bytes = conn->tx.outstanding + sdp_zsrc_async_bytes(&conn->zsrc_async);
+	if (unsent)
+		bytes -= conn->tx.inflight_bytes;
+	spin_unlock_bh(&conn->lock);
+	return bytes;
+}

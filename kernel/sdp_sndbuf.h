@@ -90,6 +90,19 @@ static inline bool sdp_sndbuf_writable(const struct sdp_conn *conn)
 	       !sdp_sndbuf_is_enough(conn, 2);
 }
 
+/**
+ * sdp_sndbuf_set_notsent_lowat() - set TCP_NOTSENT_LOWAT
+ * @conn: the connection
+ * @bytes: not sent at which a writer waits; U32_MAX: no such limit
+ *
+ * Context: any.
+ */
+static inline void sdp_sndbuf_set_notsent_lowat(struct sdp_conn *conn, u32 bytes)
+{
+	WRITE_ONCE(conn->tx.notsent_lowat, bytes);
+}
+
+u32 sdp_sndbuf_outq(struct sdp_conn *conn, bool unsent);
 void sdp_sndbuf_grow(struct sdp_conn *conn);
 
 #endif

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The operations of a socket that carries SDP.
+ * The operations of an SDP socket.
  *
- * Each operation looks up the slot first.  If the slot is not ours, or the
- * socket is neither connecting nor connected by SDP, TCP's own operation
- * answers, with TCP's own errors.  While the outcome of connect() is open, send
- * and recv wait for it.
+ * Each operation looks up the slot first.  What carries the stream then answers
+ * by its table (sdp_stream.h).  If the slot is not ours, or nothing of ours
+ * carries the stream, TCP's own operation answers, with TCP's own errors.  While
+ * the outcome of connect() is open, send and recv wait for it.
  *
- * A caller in send or recv sleeps on conn->wq (sdp_wait.c).  poll() and epoll
- * sleep on the socket's own wait queue and are woken by the poller of the
- * connection, mostly the worker.
+ * poll() and epoll sleep on the socket's own wait queue, whatever carries the
+ * stream.
  */
 #include <linux/sched/signal.h>
 #include <linux/sockios.h>
@@ -19,50 +18,37 @@
 #include "sdp_connect.h"
 #include "sdp_listen.h"
 #include "sdp_opt.h"
-#include "sdp_recv.h"
-#include "sdp_refill.h"
-#include "sdp_rx.h"
-#include "sdp_send.h"
 #include "sdp_sk_conn.h"
 #include "sdp_sock.h"
-#include "sdp_tx.h"
-#include "sdp_urg.h"
-#include "sdp_zsink_bounce.h"
+#include "sdp_stream.h"
 
-/*
- * Begin a call: lock the socket, and get a reference to the connection if SDP
- * carries the stream.  The socket is locked on return in any case.  NULL: the
- * error is in @err, -ENOIOCTLCMD if TCP should answer.
- */
-static struct sdp_conn *sdp_sock_begin(struct sock *sk, struct sdp_sk *ssk,
-				       long *timeo, int *err)
+/* What carries the stream.  NULL: nothing of ours, so TCP answers. */
+static const struct sdp_stream_ops *sdp_sock_stream(const struct sdp_sk *ssk)
 {
-	struct sdp_conn *conn;
-
-	lock_sock(sk);
-	*err = sdp_connect_wait(sk, ssk, timeo);
-	if (*err)
-		return NULL;
-	conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
-	if (!conn) {
-		*err = -ENOIOCTLCMD;
-		return NULL;
-	}
-	sdp_sk_conn_sync_alive(sk, conn);
-	sdp_conn_enter(sdp_conn_get(conn));
-	return conn;
+	return READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ? ssk->stream : NULL;
 }
 
-static void sdp_sock_end(struct sdp_conn *conn)
+/*
+ * Wait while the outcome of connect() is open.  Returns 0 when it is known, or
+ * the error that ends the call.
+ */
+static int sdp_sock_settle(struct sock *sk, struct sdp_sk *ssk, long *timeo)
 {
-	/* Take what came meanwhile here: the worker would cost a context switch. */
-	if (READ_ONCE(conn->flags) & (BIT(SDP_CONN_FIRED_RECV) |
-				      BIT(SDP_CONN_FIRED_SEND)))
-		sdp_rx_poll(conn);
-	if (unlikely(sdp_zsink_bounce_is_due(conn)))
-		sdp_zsink_bounce_more(conn);
-	sdp_conn_leave(conn);
-	sdp_conn_put(conn);
+	int err;
+
+	if (likely(READ_ONCE(ssk->mode) != SDP_SK_CONNECTING))
+		return 0;
+	lock_sock(sk);
+	err = sdp_connect_wait(sk, ssk, timeo);
+	release_sock(sk);
+	return err;
+}
+
+/* What a call returns that nothing of ours answers, unless connect() is open. */
+static bool sdp_sock_again(const struct sdp_sk *ssk, int err)
+{
+	return unlikely(err == -ENOIOCTLCMD &&
+			READ_ONCE(ssk->mode) == SDP_SK_CONNECTING);
 }
 
 /* TCP's sendmsg(), for a call that has used a part of its time already. */
@@ -93,49 +79,26 @@ static int sdp_sock_tcp_send(struct socket *sock, struct msghdr *msg, long timeo
 	return done ?: n;
 }
 
-/*
- * Check control messages.  Valid ones concern packets, if anything, and are
- * ignored.  Any other is an error, as with TCP.
- */
-static int sdp_sock_check_control(struct sock *sk, struct sdp_conn *conn,
-				  struct msghdr *msg)
-{
-	struct sockcm_cookie cookie;
-
-	/* The error that nothing can be sent any more goes first. */
-	if (likely(!msg->msg_controllen) || sdp_sk_conn_cannot_send(sk, conn))
-		return 0;
-	sockcm_init(&cookie, sk);
-	return sock_cmsg_send(sk, msg, &cookie) ? -EINVAL : 0;
-}
-
 static int sdp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = sock->sk;
 	int flags = msg->msg_flags;
 	long whole = sock_sndtimeo(sk, flags & MSG_DONTWAIT), timeo = whole;
-	struct sdp_conn *conn;
+	const struct sdp_stream_ops *stream;
 	struct sdp_sk *ssk;
 	int err = -ENOIOCTLCMD;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
 	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE) {
-		conn = sdp_sock_begin(sk, ssk, &timeo, &err);
-		if (conn)
-			err = flags & MSG_FASTOPEN ? -EOPNOTSUPP :
-			      sdp_sock_check_control(sk, conn, msg);
-		if (!conn || err)
-			;	/* TCP answers, or it is an error */
-		else if (flags & MSG_ZEROCOPY && len &&
-			 (sdp_msg_ubuf(msg) || sock_flag(sk, SOCK_ZEROCOPY)))
-			err = sdp_send_notified(sk, ssk, conn, msg, flags,
-						timeo);
-		else
-			err = sdp_send(sk, ssk, conn, msg, flags, timeo);
-		release_sock(sk);
-		if (conn)
-			sdp_sock_end(conn);
+		do {
+			err = sdp_sock_settle(sk, ssk, &timeo);
+			if (err)
+				break;
+			stream = sdp_sock_stream(ssk);
+			err = stream ? stream->sendmsg(sk, ssk, msg, len, timeo) :
+				       -ENOIOCTLCMD;
+		} while (sdp_sock_again(ssk, err));
 	} else if (ssk && flags & MSG_FASTOPEN) {
 		err = sdp_connect_by_send(sock, ssk, msg, len);
 	}
@@ -184,7 +147,7 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 {
 	struct sock *sk = sock->sk;
 	long whole = sock_rcvtimeo(sk, flags & (MSG_DONTWAIT | MSG_OOB));
-	struct sdp_conn *conn;
+	const struct sdp_stream_ops *stream;
 	long timeo = whole;
 	struct sdp_sk *ssk;
 	int err = -ENOIOCTLCMD;
@@ -193,21 +156,19 @@ static int sdp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	ssk = sdp_ulp_get(sk);
 	if (ssk && READ_ONCE(ssk->mode) != SDP_SK_IDLE &&
 	    !(flags & MSG_ERRQUEUE)) {
-		conn = sdp_sock_begin(sk, ssk, &timeo, &err);
-		/* MSG_OOB waits neither for the urgent byte nor for the
-		 * connection.
-		 */
-		if (err == -EAGAIN && flags & MSG_OOB)
-			err = -EINVAL;
-		if (conn && flags & MSG_OOB)
-			err = sdp_recv_urgent(sk, conn, msg, len, flags);
-		else if (conn)
-			err = sdp_recv(sk, ssk, conn, msg, len, flags, timeo);
-		release_sock(sk);
-		if (conn) {
-			msg->msg_namelen = 0;
-			sdp_sock_end(conn);
-		}
+		do {
+			err = sdp_sock_settle(sk, ssk, &timeo);
+			/* MSG_OOB waits neither for the urgent byte nor for the
+			 * connection.
+			 */
+			if (err == -EAGAIN && flags & MSG_OOB)
+				err = -EINVAL;
+			if (err)
+				break;
+			stream = sdp_sock_stream(ssk);
+			err = stream ? stream->recvmsg(sk, ssk, msg, len, flags,
+						       timeo) : -ENOIOCTLCMD;
+		} while (sdp_sock_again(ssk, err));
 	}
 	sdp_ulp_put(ssk);
 	/* MSG_PEEK with MSG_WAITALL cannot go on where it was: TCP begins
@@ -249,6 +210,7 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 /* The end of a sendfile() or splice(): no more comes, so nothing is held back. */
 static void __maybe_unused sdp_splice_eof(struct socket *sock)
 {
+	const struct sdp_stream_ops *stream;
 	struct sock *sk = sock->sk;
 	struct sdp_sk *ssk;
 
@@ -256,10 +218,9 @@ static void __maybe_unused sdp_splice_eof(struct socket *sock)
 	ssk = sdp_ulp_get(sk);
 	if (ssk) {
 		lock_sock(sk);
-		if (ssk->mode == SDP_SK_CONNECTED) {
-			sdp_tx_set_delay(ssk->conn, sdp_sk_conn_delay(sk, 0));
-			sdp_tx_run(ssk->conn);
-		}
+		stream = sdp_sock_stream(ssk);
+		if (stream)
+			stream->push(sk, ssk);
 		release_sock(sk);
 	} else {
 		sdp_ops_call_splice_eof(sdp_ulp_tcp(sk), sock);
@@ -270,86 +231,22 @@ static void __maybe_unused sdp_splice_eof(struct socket *sock)
 
 /* poll */
 
-static __poll_t sdp_sock_ready(struct sock *sk, struct sdp_sk *ssk,
-			       struct sdp_conn *conn)
-{
-	bool failed = sdp_sk_conn_ended(ssk);
-	bool eof = failed || sk->sk_shutdown & RCV_SHUTDOWN ||
-		   test_bit(SDP_CONN_EOF, &conn->flags);
-	__poll_t mask = 0;
-	bool both;
-
-	both = failed || (eof && sk->sk_shutdown & SEND_SHUTDOWN);
-	if (both)
-		mask |= EPOLLHUP;
-	if (eof)
-		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (sdp_sk_conn_is_readable(sk, conn))
-		mask |= EPOLLIN | EPOLLRDNORM;
-	if (sdp_urg_is_valid(conn))
-		mask |= EPOLLPRI;
-	if (sk->sk_shutdown & SEND_SHUTDOWN || failed || sdp_sndbuf_writable(conn))
-		mask |= EPOLLOUT | EPOLLWRNORM;
-	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
-		mask |= EPOLLERR;
-	return mask;
-}
-
-static __poll_t sdp_sock_poll(struct file *file, struct socket *sock,
-			      struct sdp_sk *ssk, __poll_t wanted)
-{
-	struct sock *sk = sock->sk;
-	struct sdp_conn *conn;
-	__poll_t mask;
-
-	conn = sdp_sk_conn_conn_get(ssk);
-	if (!conn)	/* dissolved since: TCP answers */
-		return tcp_poll(file, sock, NULL);
-	sdp_sk_conn_sync_alive(sk, conn);
-	sdp_sk_conn_sync_stamps(sk, conn);
-	/* poll() reports what a read would return.  So what is advertised must
-	 * not wait for a reader.
-	 */
-	sdp_zsink_set_direct(&conn->zsink, false);
-	mask = sdp_sock_ready(sk, ssk, conn);
-	if (!(mask & wanted & (EPOLLIN | EPOLLRDNORM))) {
-		sdp_rx_poll(conn);
-		mask = sdp_sock_ready(sk, ssk, conn);
-	}
-	if (!(mask & EPOLLOUT)) {
-		set_bit(SOCK_NOSPACE, &sock->flags);
-		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-		smp_mb__after_atomic();	/* with sk_stream_write_space() */
-		if (sdp_tx_want_space(conn))
-			mask |= EPOLLOUT | EPOLLWRNORM;
-	}
-	sdp_conn_put(conn);
-	return mask;
-}
-
 /*
- * A caller that sleeps in poll() is woken, as by TCP, if what is unread is
- * enough now.  A value that is set while the outcome of connect() is open
- * reaches the connection with the outcome.
+ * A value that is set while the outcome of connect() is open reaches the stream
+ * with the outcome.
  */
 static int sdp_set_rcvlowat(struct sock *sk, int val)
 {
-	struct sdp_conn *conn;
+	const struct sdp_stream_ops *stream;
 	struct sdp_sk *ssk;
 	int err;
 
 	sdp_ulp_enter();
 	err = sdp_ulp_tcp(sk)->set_rcvlowat(sk, val);
 	ssk = sdp_ulp_get(sk);
-	conn = ssk ? sdp_sk_conn_conn_get(ssk) : NULL;
-	if (conn) {
-		sdp_sk_conn_set_limits(sk, conn);
-		if (sdp_sk_conn_is_readable(sk, conn))
-			sk->sk_data_ready(sk);
-		else if (sdp_ring_is_low(&conn->ring))
-			sdp_conn_queue_work(conn);	/* this function may not sleep */
-		sdp_conn_put(conn);
-	}
+	stream = ssk ? sdp_sock_stream(ssk) : NULL;
+	if (stream)
+		stream->rcvlowat(sk, ssk);
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;
@@ -377,7 +274,9 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 		 */
 		break;
 	case SDP_SK_CONNECTED:
-		mask = sdp_sock_poll(file, sock, ssk, poll_requested_events(wait));
+		if (!ssk->stream->poll(sk, ssk, poll_requested_events(wait),
+				       &mask))
+			mask = tcp_poll(file, sock, NULL);	/* dissolved since */
 		break;
 	default:
 		mask = tcp_poll(file, sock, NULL);
@@ -393,6 +292,7 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 
 static int sdp_shutdown(struct socket *sock, int how)
 {
+	const struct sdp_stream_ops *stream;
 	struct sock *sk = sock->sk;
 	struct sdp_sk *ssk;
 	int err = -ENOIOCTLCMD;
@@ -401,21 +301,13 @@ static int sdp_shutdown(struct socket *sock, int how)
 	ssk = sdp_ulp_get(sk);
 	if (ssk && how >= SHUT_RD && how <= SHUT_RDWR) {
 		lock_sock(sk);
-		if (ssk->mode == SDP_SK_CONNECTED) {
-			struct sdp_conn *conn = ssk->conn;
-
-			err = sdp_sk_conn_is_over(conn) ? -ENOTCONN : 0;
-			WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
-			if (!err && (how + 1) & SEND_SHUTDOWN) {
-				sdp_conn_event(conn, SDP_EV_SHUTDOWN);
-				sdp_tx_run(conn);
-			}
-			wake_up(&conn->wq);
-			sk->sk_state_change(sk);
+		stream = sdp_sock_stream(ssk);
+		if (stream) {
+			err = stream->shutdown(sk, ssk, how + 1);
 		} else if (ssk->mode == SDP_SK_CONNECTING) {
 			/* As TCP in SYN_SENT: disconnect. */
 			WRITE_ONCE(sk->sk_err, ECONNRESET);
-			sdp_connect_abort(sk, ssk, false);
+			sdp_sk_conn_abort(sk, ssk, false);
 			err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
 			sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
 			sk->sk_state_change(sk);
@@ -447,24 +339,19 @@ static void sdp_sock_real_name(const struct sock *sk, struct sockaddr *addr)
 
 static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
+	const struct sdp_stream_ops *stream;
 	struct sock *sk = sock->sk;
 	struct sdp_sk *ssk;
-	bool connected;
 	int err;
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
-	connected = ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED;
-	if (peer && connected) {
-		struct sdp_conn *conn = sdp_sk_conn_conn_get(ssk);
-
-		/* 2: the peer's name whatever sk_state says. */
-		if (conn && !sdp_sk_conn_is_over(conn))
-			peer = 2;
-		sdp_conn_put(conn);
-	}
+	stream = ssk ? sdp_sock_stream(ssk) : NULL;
+	/* 2: the peer's name whatever sk_state says. */
+	if (peer && stream && stream->state(ssk) != TCP_CLOSE)
+		peer = 2;
 	err = sdp_ulp_tcp(sk)->getname(sock, addr, peer);
-	if (err > 0 && !peer && connected)
+	if (err > 0 && !peer && stream)
 		sdp_sock_real_name(sk, addr);
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
@@ -473,8 +360,8 @@ static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 
 static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
+	const struct sdp_stream_ops *stream = NULL;
 	struct sock *sk = sock->sk;
-	struct sdp_conn *conn = NULL;
 	struct sdp_sk *ssk;
 	int err, value = 0;
 
@@ -483,70 +370,18 @@ static int sdp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	if (ssk && (cmd == SIOCINQ || cmd == SIOCOUTQ || cmd == SIOCOUTQNSD ||
 		    cmd == SIOCATMARK)) {
 		lock_sock(sk);
-		conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
-		if (conn && cmd == SIOCINQ) {
-			sdp_rx_poll(conn);
-			value = sdp_urg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
-		} else if (conn && cmd == SIOCATMARK) {
-			sdp_rx_poll(conn);
-			value = sdp_urg_at_mark(conn, sock_flag(sk, SOCK_URGINLINE));
-		} else if (conn) {
-			sdp_tx_want_space(conn);	/* reaps completions */
-			spin_lock_bh(&conn->lock);
-			value = conn->tx.outstanding + sdp_zsrc_async_bytes(&conn->zsrc_async);
-			if (cmd == SIOCOUTQNSD)
-				value -= conn->tx.inflight_bytes;
-			spin_unlock_bh(&conn->lock);
-		}
+		stream = sdp_sock_stream(ssk);
+		if (stream)
+			value = stream->ioctl(sk, ssk, cmd);
 		release_sock(sk);
 	}
-	if (conn)
+	if (stream)
 		err = put_user(value, (int __user *)arg);
 	else
 		err = sdp_ulp_tcp(sk)->ioctl(sock, cmd, arg);
 	sdp_ulp_put(ssk);
 	sdp_ulp_leave();
 	return err;
-}
-
-/* SO_LINGER with a time: wait until the peer has everything and has said so. */
-static void sdp_sock_linger(struct sock *sk, struct sdp_conn *conn)
-{
-	long timeo = sk->sk_lingertime;
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-
-	add_wait_queue(&conn->wq, &wait);
-	while (timeo && !signal_pending(current)) {
-		enum sdp_state state;
-
-		sdp_tx_run(conn);
-		sdp_rx_poll(conn);
-		state = sdp_conn_state(conn);
-		if (state != SDP_FIN_WAIT_1 && state != SDP_CLOSING &&
-		    state != SDP_LAST_ACK)
-			break;
-		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
-	}
-	remove_wait_queue(&conn->wq, &wait);
-}
-
-static void sdp_sock_close(struct sock *sk, struct sdp_sk *ssk)
-{
-	struct sdp_conn *conn = ssk->conn;
-	bool linger = sock_flag(sk, SOCK_LINGER);
-	bool orderly;
-
-	sdp_conn_get(conn);
-	sdp_rx_poll(conn);
-	orderly = ssk->mode == SDP_SK_CONNECTED && !READ_ONCE(conn->rx.inq) &&
-		  !sdp_zsink_bounce_is_behind(conn) &&
-		  !(linger && !sk->sk_lingertime);
-	sdp_conn_enter(conn);
-	sdp_connect_abort(sk, ssk, orderly);
-	if (orderly && linger && !(current->flags & PF_EXITING))
-		sdp_sock_linger(sk, conn);
-	sdp_conn_leave(conn);
-	sdp_conn_put(conn);
 }
 
 static int sdp_release(struct socket *sock)
@@ -565,8 +400,7 @@ static int sdp_release(struct socket *sock)
 		spin_lock_bh(&ssk->lock);
 		ssk->closed = true;
 		spin_unlock_bh(&ssk->lock);
-		if (ssk->conn)
-			sdp_sock_close(sk, ssk);
+		ssk->stream->close(sk, ssk);
 		release_sock(sk);
 		sdp_listen_stop(sk, ssk);
 		sdp_ulp_put(ssk);

@@ -32,6 +32,7 @@ const struct sdp_xport *sdp_ulp_xport;
 DEFINE_PER_CPU(long, sdp_ulp_inflight);
 
 static const struct sdp_ulp_works *sdp_ulp_works;
+static const struct sdp_stream_ops *sdp_ulp_stream;
 static struct workqueue_struct *sdp_ulp_wq;
 static struct tcp_ulp_ops sdp_ulp;
 
@@ -110,6 +111,7 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	ssk->by_ulp = by_ulp;
 	ssk->fallback = -1;
 	ssk->zcopy = -1;
+	ssk->stream = sdp_ulp_stream;
 	init_waitqueue_head(&ssk->wq);
 	INIT_WORK(&ssk->decide, sdp_ulp_works->decide);
 	INIT_DELAYED_WORK(&ssk->defer, sdp_ulp_works->defer);
@@ -464,18 +466,21 @@ static int __init sdp_ulp_take_ops(int i, int family,
  * @fill: puts our operations into a copy of TCP's
  * @works: work functions of a socket
  * @xp: the transport of every connection
+ * @stream: what carries the stream of a connected socket
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
 int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
 			const struct sdp_ulp_works *works,
-			const struct sdp_xport *xp)
+			const struct sdp_xport *xp,
+			const struct sdp_stream_ops *stream)
 {
 	int err;
 
 	sdp_ulp_works = works;
 	sdp_ulp_xport = xp;
+	sdp_ulp_stream = stream;
 	err = sdp_ulp_take_ops(0, AF_INET, fill);
 	/* With ipv6.disable=1 nobody can make an IPv6 socket. */
 	if (!err && ipv6_mod_enabled())

@@ -21,6 +21,8 @@
 #include <net/tcp.h>
 #include "sdp_conn.h"
 
+struct sdp_stream_ops;
+
 enum sdp_sk_mode {
 	SDP_SK_IDLE,		/* no connection by SDP, perhaps a listener: TCP answers */
 	SDP_SK_CONNECTING,	/* connecting by SDP; the outcome is open */
@@ -39,6 +41,7 @@ struct sdp_sk {
 	bool historic;		/* made by the family number for IPv4 */
 	bool named;		/* its addresses are those of a connection */
 	bool port_ours;		/* sdp_port_take() chose the port, not bind() */
+	const struct sdp_stream_ops *stream; /* what carries the stream when connected */
 	struct sdp_conn *conn;	/* a reference; written under the socket lock and ssk->lock */
 	wait_queue_head_t wq;	/* calls that wait for the outcome of connect().
 				 * Not sk_wq: one more wake-up there is one more
@@ -125,7 +128,8 @@ struct sock *sdp_ulp_steal(struct net *net, int family, int kern);
 bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk);
 bool sdp_ulp_needs_packets(const struct sock *sk);
 int sdp_ulp_init(void (*fill)(struct proto_ops *ops),
-		 const struct sdp_ulp_works *works, const struct sdp_xport *xp);
+		 const struct sdp_ulp_works *works, const struct sdp_xport *xp,
+		 const struct sdp_stream_ops *stream);
 int sdp_ulp_open(void);
 void sdp_ulp_close(void);
 void sdp_ulp_exit(void);

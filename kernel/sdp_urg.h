@@ -27,6 +27,18 @@ static inline bool sdp_urg_any(const struct sdp_conn *conn)
 			READ_ONCE(conn->rx.urg.holes));
 }
 
+/**
+ * sdp_urg_is_new() - whether urgent data was announced that SIGURG was not sent for
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: true, once for each announcement.
+ */
+static inline bool sdp_urg_is_new(struct sdp_conn *conn)
+{
+	return test_and_clear_bit(SDP_CONN_SIGURG, &conn->flags);
+}
+
 bool sdp_urg_announced(struct sdp_conn *conn, bool pend, bool pres);
 u32 sdp_urg_arrived(struct sdp_conn *conn, u32 seq, u8 byte);
 bool sdp_urg_stops(const struct sdp_conn *conn, const struct sdp_buf *buf);

@@ -126,7 +126,7 @@ void sdp_wait_cancelled(struct sock *sk, struct sdp_conn *conn,
 	unsigned long limit = fatal_signal_pending(current) ? SDP_WAIT_KILLED :
 							      SDP_CHECK_CANCEL;
 
-	if (time_after(jiffies, since + limit) && !READ_ONCE(conn->err))
+	if (time_after(jiffies, since + limit) && !sdp_conn_err(conn))
 		sdp_conn_fail(conn, ETIMEDOUT, SDP_EV_ABORT, "cancel");
 	release_sock(sk);
 	wait_woken(wait, TASK_UNINTERRUPTIBLE, HZ);

@@ -377,7 +377,7 @@ ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
 	most = sdp_umr_piece(conn, iov_iter_count(iter), false);
 	bytes = sdp_umr_piece(conn, iov_iter_count(iter),
 			      list_empty_careful(&conn->zsrc.umrs));
-	if (READ_ONCE(conn->mode.src.held.n))
+	if (sdp_zsrc_has_sink(conn))
 		return sdp_zsrc_write_more(conn, iter, bytes);
 	umr = sdp_umr_make(conn, SDP_OP_INVALIDATE, DMA_TO_DEVICE, iter,
 			   bytes, most);

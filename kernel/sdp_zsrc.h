@@ -11,6 +11,18 @@
 
 #include "sdp_conn.h"
 
+/**
+ * sdp_zsrc_has_sink() - whether the peer advertises a buffer to be written to
+ * @conn: the connection
+ *
+ * Context: any; a hint without conn->lock.
+ * Return: true if a SinkAvail of the peer is held.
+ */
+static inline bool sdp_zsrc_has_sink(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->mode.src.held.n);
+}
+
 bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
 bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now);
 void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool zcopied, u64 ns);

@@ -6,6 +6,8 @@
 # named after its struct, or that its comment in sdp_conn.h names.  Whoever else wants to know
 # or change something calls a function of the owner's.  A line for each place in kernel/
 # where that is not so; ends with 1 then, also if a table below names what is not there.
+# The socket layer knows a connection by functions alone, but for what it is called and
+# how it stands in the socket layer's own lists.
 # And no more than 35 members are left to the send part itself (struct ... tx).
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit
@@ -17,6 +19,7 @@ owners() {
 	timers		timers
 	peer_ring	peer_ring
 	cork		cork
+	session		session
 	ring		ring
 	stats		conn_stats
 	reg		reg_order session
@@ -62,6 +65,25 @@ done < <(owners)
 while read -r member own; do
 	check "$member" '[a-z_.]+ (=|\+=|-=|\|=)[^=]' $own
 done < <(constant)
+
+# The socket layer's files, without sdp_ and their ending; and what they may name of a
+# connection: what it was given at its birth, the listener's members, the wait queue.
+socket_layer="ulp port sk_conn wait send recv conn_stream inherit listen connect opt sock family diag main"
+named="id|active|probe|limit_ms|family|uid|net|sn|local|remote|ifindex|mark|tos|reason|wq"
+named+="|accept_node|acceptq_node|acceptable|aside|deferred|defer_until|silent_at"
+for name in $socket_layer; do
+	for file in kernel/sdp_$name.[ch]; do
+		[ -f "$file" ] || continue
+		# A sub-object may be passed to its owner's function.
+		hits=$(grep -nE "conn->[a-z_]" "$file" | grep -v '^[0-9]*:[[:space:]/]*\*' | sed 's:/\*.*\*/::' |
+			sed -E "s/\b(ssk->|r->)?conn->($named)\b/NAMED/g; s/&(ssk->|r->)?conn->[a-z_]+\b([^.]|$)/SUB\2/g" |
+			grep -E "conn->[a-z_]")
+		[ -z "$hits" ] || while read -r hit; do
+			wrong "$file:$hit: the socket layer reads the inside of a connection"
+		done <<< "$hits"
+	done
+done
+[ -n "${file:-}" ] || wrong "owners.sh found no file of the socket layer"
 
 members=$(awk '/^	struct {$/ { n = 0; on = 1; next }
 	on && /^	} tx;/ { print n; exit }
