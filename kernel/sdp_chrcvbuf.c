@@ -13,6 +13,7 @@
  * question on.  A peer may refuse either: then it answers the size that it has.
  */
 #include "sdp_chrcvbuf.h"
+#include "sdp_trace.h"
 
 /**
  * sdp_chrcvbuf_ask_more() - ask for larger buffers if a full message waits
@@ -33,6 +34,8 @@ bool sdp_chrcvbuf_ask_more(struct sdp_conn *conn, const struct sdp_msg *msg)
 	if (msg->payload < conn->snd_max || conn->snd_max + SDP_LEN_BSDH >= want ||
 	    !sdp_peer_ring_wants_more(&conn->peer_ring, want, open, jiffies))
 		return false;
+	trace_sdp_rcvbuf_ask(conn->id, conn->snd_max + SDP_LEN_BSDH, want,
+			     conn->flow.peer_bufs);
 	conn->tx.ctl |= SDP_CTL_RCVBUF;
 	return true;
 }
@@ -115,6 +118,7 @@ static bool sdp_chrcvbuf_ask_less(struct sdp_conn *conn)
 		return false;
 	}
 	sdp_peer_ring_ask_less(&conn->peer_ring, least, was + SDP_LEN_BSDH, jiffies);
+	trace_sdp_rcvbuf_ask(conn->id, was + SDP_LEN_BSDH, least, conn->flow.peer_bufs);
 	conn->tx.ctl |= SDP_CTL_RCVBUF;
 	sdp_count(conn->sn, SDP_CNT_SHRINKS, 1);
 	return true;
@@ -161,6 +165,8 @@ unsigned long sdp_chrcvbuf_shrink(struct sdp_conn *conn)
 void sdp_chrcvbuf_given(struct sdp_conn *conn, u32 size)
 {
 	lockdep_assert_held(&conn->lock);
+	trace_sdp_rcvbuf_given(conn->id, conn->snd_max + SDP_LEN_BSDH, size,
+			       conn->flow.peer_bufs);
 	size = min_t(u32, size, SDP_MSG_MAX);
 	sdp_peer_ring_given(&conn->peer_ring, size, conn->flow.peer_bufs);
 	/* Never lower snd_max here: messages already built may be as long. */

@@ -220,8 +220,13 @@ static void sdp_refill_give_less(struct sdp_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	if (!sdp_ring_promise(&conn->ring, conn->rcv_size, sdp_refill_start_size(conn),
-			      PAGE_SIZE))
+			      PAGE_SIZE)) {
+		trace_sdp_rcvbuf_refuse(conn->id, conn->rcv_size, conn->rcv_size,
+					conn->flow.posted);
 		return;
+	}
+	trace_sdp_rcvbuf_promise(conn->id, conn->rcv_size,
+				 sdp_ring_promised(&conn->ring), conn->flow.posted);
 	/* Our answer tells the peer how many to use up: post no more. */
 	spin_lock(&conn->rx.lock);
 	sdp_ring_keep_fewest(&conn->ring);
@@ -236,13 +241,14 @@ static void sdp_refill_give_less(struct sdp_conn *conn)
  */
 void sdp_refill_heard(struct sdp_conn *conn)
 {
-	u32 mseq;
+	u32 mseq, was = conn->rcv_size;
 
 	lockdep_assert_held(&conn->lock);
 	if (!sdp_ring_promise_mseq(&conn->ring, &mseq) ||
 	    !sdp_flow_acked(&conn->flow, mseq))
 		return;
 	WRITE_ONCE(conn->rcv_size, sdp_ring_shrink(&conn->ring, conn->flow.posted));
+	trace_sdp_rcvbuf_shrink(conn->id, was, conn->rcv_size, conn->flow.posted);
 	/* As promised, whatever made the ring grow meanwhile. */
 	spin_lock(&conn->rx.lock);
 	sdp_ring_keep_fewest(&conn->ring);
@@ -306,7 +312,10 @@ void sdp_refill_resize(struct sdp_conn *conn)
 		spin_lock(&conn->rx.lock);
 		sdp_ring_resized(&conn->ring, was, size, sdp_refill_others(conn, size));
 		spin_unlock(&conn->rx.lock);
+		trace_sdp_rcvbuf_grant(conn->id, was, size, conn->flow.posted);
 		sdp_refill_give(conn, &bufs);
+	} else if (size) {
+		trace_sdp_rcvbuf_refuse(conn->id, was, was, conn->flow.posted);
 	}
 	if (!size)
 		sdp_refill_give_less(conn);
@@ -376,6 +385,20 @@ bool sdp_refill_is_full(const struct sdp_conn *conn)
 	return sdp_ring_is_full(&conn->ring, READ_ONCE(conn->flow.posted));
 }
 
+/* Trace what has become of the number of buffers, and whether they are used up. */
+static void sdp_refill_trace(const struct sdp_conn *conn, const struct sdp_ring_now *now,
+			     u16 from, u16 to, bool full)
+{
+	u32 mem = sdp_ring_mem(&conn->ring);
+
+	if (to > from)
+		trace_sdp_ring_grow(conn->id, now->size, from, to, now->posted, mem);
+	else if (to < from)
+		trace_sdp_ring_shrink(conn->id, now->size, from, to, now->posted, mem);
+	if (full)
+		trace_sdp_ring_full(conn->id, now->size, from, to, now->posted, mem);
+}
+
 /* How many buffers to make beside those @at_hand, or, if negative, to drop of
  * those.  @dropped were freed just now.
  */
@@ -392,15 +415,23 @@ static int sdp_refill_count(struct sdp_conn *conn, u16 at_hand, u16 dropped, boo
 		.mem_short	= sdp_mem_is_short(),
 		.mem_over	= sdp_mem_is_over(),
 	};
+	bool was_full, full;
+	u16 from, to;
 	int want;
 
 	spin_lock_bh(&conn->rx.lock);
+	from = sdp_ring_target(&conn->ring);
+	was_full = sdp_ring_is_full(&conn->ring, now.posted);
 	now.owned = conn->owned;
 	now.inq = conn->rx.inq;
 	now.holes = conn->rx.urg.holes;
 	now.bounced = conn->rx.bounced;
 	want = sdp_ring_wanted(&conn->ring, &now);
+	to = sdp_ring_target(&conn->ring);
+	full = sdp_ring_is_full(&conn->ring, now.posted) && !was_full;
 	spin_unlock_bh(&conn->rx.lock);
+	if (unlikely(to != from || full))
+		sdp_refill_trace(conn, &now, from, to, full);
 	return want;
 }
 

@@ -373,6 +373,18 @@ static inline u16 sdp_ring_bufs(const struct sdp_ring *ring)
 }
 
 /**
+ * sdp_ring_target() - how many buffers the ring is to have
+ * @ring: the ring; under rx.lock
+ *
+ * Context: any; pure.
+ * Return: buffers.
+ */
+static inline u16 sdp_ring_target(const struct sdp_ring *ring)
+{
+	return ring->target;
+}
+
+/**
  * sdp_ring_mem() - how much memory the ring has
  * @ring: the ring; may change meanwhile
  *

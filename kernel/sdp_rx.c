@@ -151,6 +151,8 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		if (unlikely(heard & SDP_HEARD_OWES))
 			conn->tx.ctl |= SDP_CTL_WR_COMPL | SDP_CTL_CANCEL_ACK;
 		if (heard & SDP_HEARD_RCVBUF) {
+			trace_sdp_rcvbuf_asked(conn->id, conn->rcv_size,
+					       msg->ext.rcvsz, conn->flow.posted);
 			sdp_ring_ask(&conn->ring, msg->ext.rcvsz,
 				     READ_ONCE(conn->rx.read), READ_ONCE(conn->rx.inq));
 		}

@@ -223,6 +223,108 @@ TRACE_EVENT(sdp_post_recv,
 		  __entry->posted)
 );
 
+/*
+ * Our ring of receive buffers.  bufs: how many there were to be, and are to be
+ * now; size: bytes of a new one; mem: bytes of those that there are.
+ */
+DECLARE_EVENT_CLASS(sdp_ring_class,
+	TP_PROTO(u32 id, u32 size, u16 from, u16 to, u16 posted, u32 mem),
+	TP_ARGS(id, size, from, to, posted, mem),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, size)
+		__field(u16, from)
+		__field(u16, to)
+		__field(u16, posted)
+		__field(u32, mem)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->size = size;
+		__entry->from = from;
+		__entry->to = to;
+		__entry->posted = posted;
+		__entry->mem = mem;
+	),
+	TP_printk("conn=%u size=%u bufs=%u->%u posted=%u mem=%u", __entry->id,
+		  __entry->size, __entry->from, __entry->to, __entry->posted,
+		  __entry->mem)
+);
+
+/* The peer uses the buffers up faster than they come back: more are made. */
+DEFINE_EVENT(sdp_ring_class, sdp_ring_grow,
+	TP_PROTO(u32 id, u32 size, u16 from, u16 to, u16 posted, u32 mem),
+	TP_ARGS(id, size, from, to, posted, mem));
+
+/* The peer is idle, or a limit was lowered: fewer are posted again. */
+DEFINE_EVENT(sdp_ring_class, sdp_ring_shrink,
+	TP_PROTO(u32 id, u32 size, u16 from, u16 to, u16 posted, u32 mem),
+	TP_ARGS(id, size, from, to, posted, mem));
+
+/* No more may be made: the peer sends no data before something is read. */
+DEFINE_EVENT(sdp_ring_class, sdp_ring_full,
+	TP_PROTO(u32 id, u32 size, u16 from, u16 to, u16 posted, u32 mem),
+	TP_ARGS(id, size, from, to, posted, mem));
+
+/*
+ * ChRcvBuf and what follows from it.  had: bytes of a receive buffer so far;
+ * size: bytes that are asked for, or that the answer says; bufs: how many
+ * buffers there are on the side that is asked.
+ */
+DECLARE_EVENT_CLASS(sdp_rcvbuf_class,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, had)
+		__field(u32, size)
+		__field(u16, bufs)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->had = had;
+		__entry->size = size;
+		__entry->bufs = bufs;
+	),
+	TP_printk("conn=%u had=%u size=%u bufs=%u", __entry->id, __entry->had,
+		  __entry->size, __entry->bufs)
+);
+
+/* The peer is to be asked for larger buffers, or for smaller ones. */
+DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_ask,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs));
+
+/* The peer has answered: had is what our messages kept to so far. */
+DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_given,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs));
+
+/* The peer asks for other buffers. */
+DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_asked,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs));
+
+/* The peer gets larger buffers: no others are posted from now on. */
+DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_grant,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs));
+
+/* The peer gets no other buffers, for lack of memory or by a limit. */
+DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_refuse,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs));
+
+/* The peer is idle: the answer promises smaller buffers. */
+DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_promise,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs));
+
+/* The peer has heard of the promise: smaller ones are posted from now on. */
+DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_shrink,
+	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
+	TP_ARGS(id, had, size, bufs));
+
 /* What the credits allow: the message goes, or it waits. */
 TRACE_EVENT(sdp_credit,
 	TP_PROTO(u32 id, u8 mid, u32 credits, bool go),
