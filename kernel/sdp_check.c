@@ -16,6 +16,7 @@
  */
 #include "sdp_check.h"
 #include "sdp_chrcvbuf.h"
+#include "sdp_trace.h"
 
 /* Have the next check in @delay jiffies; SDP_TIMERS_NEVER: change nothing. */
 static void sdp_check_in(struct sdp_conn *conn, unsigned long delay)
@@ -118,17 +119,24 @@ void sdp_check(struct sdp_conn *conn, unsigned long async)
 	struct sdp_timers_due due;
 
 	if (!async) {
+		trace_sdp_timeout(conn->id, "no answer to a cancel",
+				  now.now - sdp_zsrc_at(&conn->zsrc));
 		conn->tx.done |= SDP_TX_DONE_TIMEOUT;
 		return;
 	}
 	next = min(next, async);
 	due = sdp_timers_check(&conn->timers, &now);
 	if (due.give_up) {
+		trace_sdp_timeout(conn->id, sdp_timers_asks(&conn->timers) ?
+				  "no answer to a keepalive" : "nothing taken",
+				  now.now - sdp_timers_progress(&conn->timers));
 		conn->tx.done |= SDP_TX_DONE_TIMEOUT;
 		return;
 	}
-	if (due.ask)
+	if (due.ask) {
+		trace_sdp_keepalive(conn->id, "due", now.now - now.heard);
 		conn->tx.ctl |= SDP_CTL_KEEPALIVE;
+	}
 	sdp_check_in(conn, min(next, due.next));
 }
 
@@ -142,6 +150,7 @@ void sdp_check_answered(struct sdp_conn *conn)
 {
 	struct sdp_timers_now now = sdp_check_now(conn);
 
+	trace_sdp_keepalive(conn->id, "answered", now.now - now.heard);
 	WRITE_ONCE(conn->rx.heard, jiffies);
 	sdp_check_in(conn, sdp_timers_answered(&conn->timers, &now));
 }
@@ -158,6 +167,7 @@ void sdp_check_answered(struct sdp_conn *conn)
 void sdp_check_cm_lost(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
+	trace_sdp_cm(conn->id, "lost", 0);
 	sdp_timers_lose_cm(&conn->timers);
 	/* Nobody watched the silence before: it begins now. */
 	WRITE_ONCE(conn->rx.heard, jiffies);

@@ -61,6 +61,17 @@ static unsigned int sdp_conn_delivers(const struct sdp_conn *conn)
 	return jiffies_to_msecs(due - jiffies) + 1;
 }
 
+/* A timer's name, for the trace. */
+static const char *sdp_conn_timer_name(const struct sdp_conn *conn,
+				       const struct delayed_work *work)
+{
+	if (work == &conn->timer)
+		return "close";
+	if (work == &conn->uncork)
+		return "uncork";
+	return work == &conn->check ? "check" : "bounce";
+}
+
 static void sdp_conn_timer(struct work_struct *work)
 {
 	struct sdp_conn *conn = container_of(to_delayed_work(work),
@@ -68,6 +79,7 @@ static void sdp_conn_timer(struct work_struct *work)
 	unsigned int again;
 	bool abort_late;
 
+	trace_sdp_timer_fired(conn->id, sdp_conn_timer_name(conn, &conn->timer));
 	spin_lock_bh(&conn->lock);
 	abort_late = conn->tx.ctl & SDP_CTL_ABORT;
 	conn->tx.ctl &= ~SDP_CTL_ABORT;
@@ -85,23 +97,28 @@ static void sdp_conn_timer(struct work_struct *work)
 /* A pending work has a reference of its own to the connection. */
 static void sdp_conn_cancel(struct sdp_conn *conn, struct delayed_work *work)
 {
-	if (cancel_delayed_work(work))
-		sdp_conn_put(conn);
+	if (!cancel_delayed_work(work))
+		return;
+	trace_sdp_timer_off(conn->id, sdp_conn_timer_name(conn, work));
+	sdp_conn_put(conn);
 }
 
 /* Also with conn->lock held: the reference it drops is never the last. */
 static void sdp_conn_delay(struct sdp_conn *conn, struct delayed_work *work,
 			   unsigned long delay)
 {
+	trace_sdp_timer_set(conn->id, sdp_conn_timer_name(conn, work), delay);
 	sdp_conn_get(conn);
 	/* It was pending and has a reference already: drop the new one. */
 	if (mod_delayed_work(sdp_conn_wq, work, delay))
 		refcount_dec(&conn->ref);
 }
 
-/* Have the worker act on @flag; consumes the delayed work's reference. */
-static void sdp_conn_raise(struct sdp_conn *conn, enum sdp_conn_flag flag)
+/* Have the worker act on @flag; consumes the reference of @work. */
+static void sdp_conn_raise(struct sdp_conn *conn, const struct delayed_work *work,
+			   enum sdp_conn_flag flag)
 {
+	trace_sdp_timer_fired(conn->id, sdp_conn_timer_name(conn, work));
 	set_bit(flag, &conn->flags);
 	sdp_conn_queue_work(conn);
 	sdp_conn_put(conn);
@@ -139,8 +156,10 @@ void sdp_conn_start_timer(struct sdp_conn *conn, unsigned int ms)
 
 static void sdp_conn_uncork(struct work_struct *work)
 {
-	sdp_conn_raise(container_of(to_delayed_work(work), struct sdp_conn,
-				    uncork), SDP_CONN_UNCORK);
+	struct sdp_conn *conn = container_of(to_delayed_work(work),
+					     struct sdp_conn, uncork);
+
+	sdp_conn_raise(conn, &conn->uncork, SDP_CONN_UNCORK);
 }
 
 /* Unlike sdp_conn_delay(), keep the time of a work that is pending. */
@@ -149,8 +168,11 @@ static void sdp_conn_delay_at_most(struct sdp_conn *conn,
 				   unsigned long delay)
 {
 	sdp_conn_get(conn);
-	if (!queue_delayed_work(sdp_conn_wq, work, delay))
+	if (!queue_delayed_work(sdp_conn_wq, work, delay)) {
 		refcount_dec(&conn->ref);
+		return;
+	}
+	trace_sdp_timer_set(conn->id, sdp_conn_timer_name(conn, work), delay);
 }
 
 /**
@@ -178,8 +200,10 @@ void sdp_conn_uncork_never(struct sdp_conn *conn)
 
 static void sdp_conn_bounce(struct work_struct *work)
 {
-	sdp_conn_raise(container_of(to_delayed_work(work), struct sdp_conn,
-				    bounce), SDP_CONN_BOUNCE);
+	struct sdp_conn *conn = container_of(to_delayed_work(work),
+					     struct sdp_conn, bounce);
+
+	sdp_conn_raise(conn, &conn->bounce, SDP_CONN_BOUNCE);
 }
 
 /**
@@ -210,8 +234,10 @@ void sdp_conn_bounce_never(struct sdp_conn *conn)
 
 static void sdp_conn_check(struct work_struct *work)
 {
-	sdp_conn_raise(container_of(to_delayed_work(work), struct sdp_conn,
-				    check), SDP_CONN_CHECK);
+	struct sdp_conn *conn = container_of(to_delayed_work(work),
+					     struct sdp_conn, check);
+
+	sdp_conn_raise(conn, &conn->check, SDP_CONN_CHECK);
 }
 
 /**

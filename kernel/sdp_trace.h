@@ -405,6 +405,79 @@ TRACE_EVENT(sdp_cm,
 		  __entry->value)
 );
 
+/*
+ * The timers of a connection.  close: what a state may take, or DREQ and
+ * AbortConn; uncork: the payload that waits for more; check: keepalive, user
+ * timeout, memory that stays advertised, idle buffers; bounce: the time that a
+ * direct reader has to come.
+ */
+TRACE_EVENT(sdp_timer_set,
+	TP_PROTO(u32 id, const char *timer, unsigned long delay),
+	TP_ARGS(id, timer, delay),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__string(timer, timer)
+		__field(unsigned int, ms)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		sdp_assign_str(timer, timer);
+		__entry->ms = jiffies_to_msecs(delay);
+	),
+	TP_printk("conn=%u %s ms=%u", __entry->id, __get_str(timer), __entry->ms)
+);
+
+DECLARE_EVENT_CLASS(sdp_timer_class,
+	TP_PROTO(u32 id, const char *timer),
+	TP_ARGS(id, timer),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__string(timer, timer)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		sdp_assign_str(timer, timer);
+	),
+	TP_printk("conn=%u %s", __entry->id, __get_str(timer))
+);
+
+/* The time is over. */
+DEFINE_EVENT(sdp_timer_class, sdp_timer_fired,
+	TP_PROTO(u32 id, const char *timer),
+	TP_ARGS(id, timer));
+
+/* The timer was set, and is not needed any more. */
+DEFINE_EVENT(sdp_timer_class, sdp_timer_off,
+	TP_PROTO(u32 id, const char *timer),
+	TP_ARGS(id, timer));
+
+/* What was waited for, and for how long; the caller gives jiffies. */
+DECLARE_EVENT_CLASS(sdp_wait_class,
+	TP_PROTO(u32 id, const char *what, unsigned long waited),
+	TP_ARGS(id, what, waited),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__string(what, what)
+		__field(unsigned int, ms)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		sdp_assign_str(what, what);
+		__entry->ms = jiffies_to_msecs(waited);
+	),
+	TP_printk("conn=%u %s ms=%u", __entry->id, __get_str(what), __entry->ms)
+);
+
+/* A keepalive is due, or was answered; the time is that of the silence. */
+DEFINE_EVENT(sdp_wait_class, sdp_keepalive,
+	TP_PROTO(u32 id, const char *what, unsigned long waited),
+	TP_ARGS(id, what, waited));
+
+/* The connection is given up; the time is that without progress. */
+DEFINE_EVENT(sdp_wait_class, sdp_timeout,
+	TP_PROTO(u32 id, const char *what, unsigned long waited),
+	TP_ARGS(id, what, waited));
+
 /* A socket does not get SDP: the reason, and whether TCP takes over. */
 TRACE_EVENT(sdp_fallback,
 	TP_PROTO(u32 id, const char *reason, bool tcp),
