@@ -77,6 +77,8 @@ static void sdp_child_gets_place(struct sdp_sk *ssk, struct sdp_conn *conn)
 	conn->aside = false;
 	WRITE_ONCE(ssk->aside, ssk->aside - 1);
 	ssk->qlen++;
+	trace_sdp_child_back(conn->id, ntohs(conn->local.port),
+			     ssk->qlen, ssk->aside);
 }
 
 static bool sdp_child_is_before(struct rb_node *node,
@@ -119,6 +121,8 @@ static void sdp_child_ready(struct sdp_conn *conn, struct sdp_sk *ssk)
 	if (conn->aside)
 		sdp_child_gets_place(ssk, conn);
 	sdp_child_enqueue(ssk, conn);
+	trace_sdp_child_ready(conn->id, ntohs(conn->local.port),
+			      ssk->qlen, ssk->aside);
 	if (ssk->sk && !ssk->closed)
 		ssk->sk->sk_data_ready(ssk->sk);
 }
@@ -171,6 +175,8 @@ static bool sdp_child_defer(struct sdp_conn *conn, struct sdp_sk *ssk)
 	conn->defer_until = jiffies + time;
 	list_move_tail(&conn->accept_node, &ssk->deferred);
 	sdp_ulp_queue_defer(ssk, time);
+	trace_sdp_child_deferred(conn->id, ntohs(conn->local.port),
+				 ssk->qlen, ssk->aside);
 	return true;
 }
 
@@ -254,6 +260,8 @@ static void sdp_child_error(struct sdp_conn *conn, void *upper)
 		sdp_child_ready(conn, ssk);
 	if (!conn->acceptable && !list_empty(&conn->accept_node)) {
 		sdp_child_gives_place(ssk, conn);
+		trace_sdp_child_gone(conn->id, ntohs(conn->local.port),
+				     ssk->qlen, ssk->aside);
 		mine = true;
 	}
 	spin_unlock_bh(&ssk->lock);
@@ -376,8 +384,11 @@ static struct sdp_conn *sdp_listen_give_up(struct sdp_sk *ssk)
 {
 	struct sdp_conn *conn = sdp_listen_first_silent(ssk, &ssk->asides);
 
-	if (conn)
+	if (conn) {
 		sdp_child_gives_place(ssk, conn);
+		trace_sdp_child_evicted(conn->id, ntohs(conn->local.port),
+					ssk->qlen, ssk->aside);
+	}
 	return conn;
 }
 
@@ -413,6 +424,8 @@ static bool sdp_listen_take_place(struct sdp_sk *ssk,
 		silent->aside = true;
 		list_move_tail(&silent->accept_node, &ssk->asides);
 		WRITE_ONCE(ssk->aside, ssk->aside + 1);
+		trace_sdp_child_aside(silent->id, ntohs(silent->local.port),
+				      ssk->qlen, ssk->aside);
 	}
 out:
 	spin_unlock_bh(&ssk->lock);
@@ -443,6 +456,8 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	ssk = sdp_listen_find(net, ifindex, local, remote, &uid);
 	if (!ssk || !READ_ONCE(sn->enable)) {
 		sdp_count(sn, SDP_CNT_REJECT_LISTENER, 1);
+		trace_sdp_child_refused(0, ntohs(local->port), ssk ?
+					"SDP is disabled" : "nobody listens");
 		sdp_ulp_put(ssk);
 		return ERR_PTR(-ECONNREFUSED);
 	}
@@ -454,12 +469,16 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 	}
 	if (!room) {
 		sdp_count(sn, SDP_CNT_REJECT_BACKLOG, 1);
+		trace_sdp_child_refused(0, ntohs(local->port), "backlog is full");
 		sdp_ulp_put(ssk);
 		return ERR_PTR(-ENOBUFS);
 	}
 	conn = sdp_conn_alloc(xp, net, uid, sdp_rx_work, GFP_KERNEL);
 	if (IS_ERR(conn)) {
 		sdp_count(sn, SDP_CNT_REJECT_LIMIT, 1);
+		trace_sdp_child_refused(0, ntohs(local->port),
+					PTR_ERR(conn) == -EUSERS ?
+					"limit of connections" : "no memory");
 		spin_lock_bh(&ssk->lock);
 		ssk->qlen--;
 		spin_unlock_bh(&ssk->lock);
@@ -480,11 +499,15 @@ struct sdp_conn *sdp_listen_spawn(const struct sdp_xport *xp, struct net *net,
 				       READ_ONCE(ssk->sk->sk_rcvbuf));
 		sdp_conn_set_zcopy(conn, READ_ONCE(ssk->zcopy));
 		sdp_sk_conn_sync_stamps(ssk->sk, conn);
+		trace_sdp_child_new(conn->id, ntohs(conn->local.port),
+				    ssk->qlen, ssk->aside);
 	} else {
 		ssk->qlen--;
 	}
 	spin_unlock_bh(&ssk->lock);
 	if (!open) {
+		trace_sdp_child_refused(conn->id, ntohs(local->port),
+					"closed meanwhile");
 		sdp_conn_attach(conn, NULL, NULL);
 		sdp_ulp_put(ssk);
 		sdp_conn_put(conn);
@@ -534,6 +557,8 @@ static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
 	if (open) {
 		sdp_child_enqueue(ssk, conn);
 		ssk->qlen++;
+		trace_sdp_child_put_back(conn->id, ntohs(conn->local.port),
+					 ssk->qlen, ssk->aside);
 		ssk->sk->sk_data_ready(ssk->sk);
 	}
 	spin_unlock_bh(&ssk->lock);
@@ -743,6 +768,8 @@ static int sdp_accept_child(struct sock *sk, struct sdp_sk *ssk,
 	release_sock(nsk);
 	if (err)
 		goto fail;
+	trace_sdp_child_accepted(conn->id, ntohs(conn->local.port),
+				 READ_ONCE(ssk->qlen), READ_ONCE(ssk->aside));
 	sdp_ulp_put(ssk);	/* the child's reference */
 	return 0;
 
@@ -800,6 +827,8 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 			return 0;
 		}
 		sdp_count(sn, SDP_CNT_TCP_RESET, 1);
+		trace_sdp_fallback(0, sdp_reason_word(SDP_REASON_TCP_CLIENT),
+				   false);
 		sdp_accept_reset(newsock);
 	}
 	return -EAGAIN;

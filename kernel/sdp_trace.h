@@ -478,6 +478,92 @@ DEFINE_EVENT(sdp_wait_class, sdp_timeout,
 	TP_PROTO(u32 id, const char *what, unsigned long waited),
 	TP_ARGS(id, what, waited));
 
+/*
+ * A child of a listener, until accept() has it.  port: the listener's; qlen:
+ * places of the backlog that are taken; aside: children without a place.
+ */
+DECLARE_EVENT_CLASS(sdp_child_class,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u16, port)
+		__field(u32, qlen)
+		__field(u32, aside)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->port = port;
+		__entry->qlen = qlen;
+		__entry->aside = aside;
+	),
+	TP_printk("conn=%u port=%u qlen=%u aside=%u", __entry->id, __entry->port,
+		  __entry->qlen, __entry->aside)
+);
+
+/* A request is admitted. */
+DEFINE_EVENT(sdp_child_class, sdp_child_new,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* TCP_DEFER_ACCEPT: accept() may have it when it has sent something. */
+DEFINE_EVENT(sdp_child_class, sdp_child_deferred,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* accept() may have it. */
+DEFINE_EVENT(sdp_child_class, sdp_child_ready,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* accept() has it. */
+DEFINE_EVENT(sdp_child_class, sdp_child_accepted,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* accept() could not take it, for lack of memory or descriptors. */
+DEFINE_EVENT(sdp_child_class, sdp_child_put_back,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* It is silent, and the backlog is full: another gets its place. */
+DEFINE_EVENT(sdp_child_class, sdp_child_aside,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* It was set aside, and is heard of: it has a place again. */
+DEFINE_EVENT(sdp_child_class, sdp_child_back,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* As many are set aside as may be: the oldest, still silent, ends. */
+DEFINE_EVENT(sdp_child_class, sdp_child_evicted,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* It ended before accept() might have it. */
+DEFINE_EVENT(sdp_child_class, sdp_child_gone,
+	TP_PROTO(u32 id, u16 port, u32 qlen, u32 aside),
+	TP_ARGS(id, port, qlen, aside));
+
+/* A request finds no listener, or no place with it. */
+TRACE_EVENT(sdp_child_refused,
+	TP_PROTO(u32 id, u16 port, const char *why),
+	TP_ARGS(id, port, why),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u16, port)
+		__string(why, why)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->port = port;
+		sdp_assign_str(why, why);
+	),
+	TP_printk("conn=%u port=%u %s", __entry->id, __entry->port,
+		  __get_str(why))
+);
+
 /* A socket does not get SDP: the reason, and whether TCP takes over. */
 TRACE_EVENT(sdp_fallback,
 	TP_PROTO(u32 id, const char *reason, bool tcp),
