@@ -13,6 +13,7 @@
  */
 #include "sdp_ctl.h"
 #include "sdp_post.h"
+#include "sdp_trace.h"
 #include "sdp_umr.h"
 
 static const struct {
@@ -53,6 +54,8 @@ static struct sdp_umr *sdp_ctl_asks(struct sdp_conn *conn)
 	if (!conn->err &&
 	    sdp_mode_can_ask(&conn->mode, sdp_conn_unread(conn)))
 		return umr;
+	trace_sdp_snk_void(conn->id, umr->umem.bytes,
+			   conn->err ? "error" : "data, or an advert, is first");
 	umr->state = SDP_UMR_IDLE;
 	conn->tx.done |= SDP_TX_DONE_UMR;
 	return NULL;

@@ -169,8 +169,8 @@ TRACE_EVENT(sdp_dereg,
 		  __entry->bytes, __entry->moved, __entry->key)
 );
 
-/* Data that could be advertised is copied; the reason is a counter's name. */
-TRACE_EVENT(sdp_copied,
+/* So many bytes, and why. */
+DECLARE_EVENT_CLASS(sdp_why_class,
 	TP_PROTO(u32 id, size_t bytes, const char *reason),
 	TP_ARGS(id, bytes, reason),
 	TP_STRUCT__entry(
@@ -186,6 +186,80 @@ TRACE_EVENT(sdp_copied,
 	TP_printk("conn=%u bytes=%zu %s", __entry->id, __entry->bytes,
 		  __get_str(reason))
 );
+
+/* Data that could be advertised is copied; the reason is a counter's name. */
+DEFINE_EVENT(sdp_why_class, sdp_copied,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* A long send() begins: "zcopy" or "copy", whichever has cost less lately. */
+DEFINE_EVENT(sdp_why_class, sdp_zcopy,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* User memory that is queued, and not advertised yet, goes another way. */
+DEFINE_EVENT(sdp_why_class, sdp_src_withdraw,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* Memory that stays advertised after its call was not read in time. */
+DEFINE_EVENT(sdp_why_class, sdp_src_late,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* The reader whose buffer is advertised, or is about to be, waits no longer. */
+DEFINE_EVENT(sdp_why_class, sdp_snk_cancel,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* The reader's buffer cannot be advertised any more. */
+DEFINE_EVENT(sdp_why_class, sdp_snk_void,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* The peer's SrcAvails are refused, and a SendSm is due. */
+DEFINE_EVENT(sdp_why_class, sdp_sendsm,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* Advertised bytes stay with the peer until our reader has taken others. */
+DEFINE_EVENT(sdp_why_class, sdp_read_waits,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/*
+ * The peer reports what became of our adverts.  bytes: those that this report
+ * says it moved; done: adverts that are completed; withdrawn: all others have
+ * ended, and their bytes go another way.
+ */
+DECLARE_EVENT_CLASS(sdp_told_class,
+	TP_PROTO(u32 id, u32 bytes, u8 done, bool withdrawn),
+	TP_ARGS(id, bytes, done, withdrawn),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, bytes)
+		__field(u8, done)
+		__field(bool, withdrawn)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->bytes = bytes;
+		__entry->done = done;
+		__entry->withdrawn = withdrawn;
+	),
+	TP_printk("conn=%u bytes=%u done=%u%s", __entry->id, __entry->bytes,
+		  __entry->done, __entry->withdrawn ? " withdrawn" : "")
+);
+
+/* Of SrcAvails, which the peer reads. */
+DEFINE_EVENT(sdp_told_class, sdp_src_told,
+	TP_PROTO(u32 id, u32 bytes, u8 done, bool withdrawn),
+	TP_ARGS(id, bytes, done, withdrawn));
+
+/* Of the SinkAvail, which the peer writes to; 0 bytes: it was of no use. */
+DEFINE_EVENT(sdp_told_class, sdp_snk_told,
+	TP_PROTO(u32 id, u32 bytes, u8 done, bool withdrawn),
+	TP_ARGS(id, bytes, done, withdrawn));
 
 /* A receive completed; status is an enum ib_wc_status for verbs. */
 TRACE_EVENT(sdp_recv_done,

@@ -311,9 +311,13 @@ void sdp_zsink_avail_cancel(struct sdp_conn *conn)
 	struct sdp_umr *umr;
 
 	spin_lock_bh(&conn->lock);
-	list_for_each_entry(umr, &conn->zsink.avail_umrs, node)
+	list_for_each_entry(umr, &conn->zsink.avail_umrs, node) {
+		trace_sdp_snk_cancel(conn->id, umr->umem.bytes,
+				     umr->state == SDP_UMR_QUEUED ?
+				     "not posted" : "posted");
 		if (umr->state == SDP_UMR_QUEUED)
 			umr->state = SDP_UMR_IDLE;
+	}
 	if (sdp_snk_may_cancel(&conn->mode.snk))
 		conn->tx.ctl |= SDP_CTL_SINK_CANCEL;
 	spin_unlock_bh(&conn->lock);
@@ -334,6 +338,8 @@ void sdp_zsink_avail_told(struct sdp_conn *conn, const struct sdp_advert_told *t
 	umr = list_first_entry_or_null(&conn->zsink.avail_umrs, struct sdp_umr, node);
 	if (!umr || umr->state != SDP_UMR_ADVERTISED)
 		return;
+	trace_sdp_snk_told(conn->id, told->bytes, told->done,
+			   told->news & SDP_ADVERT_WITHDRAWN);
 	umr->moved = told->bytes;
 	sdp_umr_comes_back(conn, umr);
 	conn->tx.done |= SDP_TX_DONE_UMR;

@@ -23,6 +23,7 @@
  */
 #include "sdp_mem.h"
 #include "sdp_refill.h"
+#include "sdp_trace.h"
 #include "sdp_tx.h"
 #include "sdp_zsink.h"
 #include "sdp_zsink_bounce.h"
@@ -33,9 +34,10 @@ enum {
 	SDP_ZSINK_BOUNCE_WAIT	= HZ / 500 + 1,	/* jiffies that a direct reader has to come */
 };
 
-static void sdp_zsink_bounce_refuse(struct sdp_conn *conn)
+static void sdp_zsink_bounce_refuse(struct sdp_conn *conn, const char *why)
 {
 	lockdep_assert_held(&conn->lock);
+	trace_sdp_sendsm(conn->id, sdp_snk_unread(&conn->mode.snk), why);
 	sdp_snk_refuse(&conn->mode.snk);
 	conn->tx.ctl |= SDP_CTL_SENDSM;
 }
@@ -54,7 +56,8 @@ void sdp_zsink_bounce_heard(struct sdp_conn *conn, bool inlined)
 {
 	lockdep_assert_held(&conn->lock);
 	if (!conn->caps.may_read || !sdp_conn_zcopy(conn))
-		sdp_zsink_bounce_refuse(conn);
+		sdp_zsink_bounce_refuse(conn, conn->caps.may_read ?
+					"zero copy is off" : "no RDMA Reads");
 	else
 		sdp_zsink_hold(conn, inlined);
 }
@@ -153,6 +156,9 @@ static int sdp_zsink_bounce_wanted(struct sdp_conn *conn)
 	if (!limit && !has)
 		return -ENOMEM;
 	/* The rest waits for the reader. */
+	if (!room)
+		trace_sdp_read_waits(conn->id, want, sdp_mem_is_short() ?
+				     "mem_pressure" : "SO_RCVBUF");
 	return min_t(s64, want, room);
 }
 
@@ -222,7 +228,7 @@ void sdp_zsink_bounce_more(struct sdp_conn *conn)
 		return;
 	spin_lock_bh(&conn->lock);
 	if (want)
-		sdp_zsink_bounce_refuse(conn);
+		sdp_zsink_bounce_refuse(conn, "no memory");
 	if (!sdp_snk_unread(&conn->mode.snk))
 		sdp_zsink_drop_bounced(conn, true);
 	spin_unlock_bh(&conn->lock);

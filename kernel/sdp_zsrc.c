@@ -95,6 +95,7 @@ bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now)
 	spin_lock_bh(&conn->lock);
 	way = sdp_zpolicy_begin(&conn->zpolicy, len, now);
 	spin_unlock_bh(&conn->lock);
+	trace_sdp_zcopy(conn->id, len, way == SDP_WAY_ZCOPY ? "zcopy" : "copy");
 	return way == SDP_WAY_ZCOPY;
 }
 
@@ -158,17 +159,22 @@ void sdp_zsrc_drop_msg(struct sdp_conn *conn, struct sdp_msg *msg)
 }
 
 /* What the call has queued and the peer does not know yet goes another way, and
- * no more is queued.
+ * no more is queued.  @why: for the trace.
  */
-static void sdp_zsrc_withdraw(struct sdp_conn *conn)
+static void sdp_zsrc_withdraw(struct sdp_conn *conn, const char *why)
 {
 	struct sdp_umr *umr;
+	size_t bytes = 0;
 
 	lockdep_assert_held(&conn->lock);
 	conn->zsrc.withdrawn = true;
-	list_for_each_entry(umr, &conn->zsrc.umrs, node)
-		if (umr->state == SDP_UMR_QUEUED)
-			sdp_zsrc_drop_msg(conn, umr->msg);
+	list_for_each_entry(umr, &conn->zsrc.umrs, node) {
+		if (umr->state != SDP_UMR_QUEUED)
+			continue;
+		bytes += umr->umem.bytes;
+		sdp_zsrc_drop_msg(conn, umr->msg);
+	}
+	trace_sdp_src_withdraw(conn->id, bytes, why);
 	conn->tx.done |= SDP_TX_DONE_UMR;
 }
 
@@ -419,7 +425,7 @@ size_t sdp_zsrc_reap(struct sdp_conn *conn)
 void sdp_zsrc_cancel(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	sdp_zsrc_withdraw(conn);
+	sdp_zsrc_withdraw(conn, "cancelled");
 	if (sdp_src_may_cancel(&conn->mode.src))
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
 	sdp_zsrc_moved(&conn->zsrc, jiffies);
@@ -461,6 +467,7 @@ void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 	u8 done = told->done;
 
 	lockdep_assert_held(&conn->lock);
+	trace_sdp_src_told(conn->id, bytes, done, told->news & SDP_ADVERT_WITHDRAWN);
 	list_for_each_entry(umr, &conn->zsrc.umrs, node) {
 		/* RDMA Writes end by their own completion alone. */
 		if (umr->state != SDP_UMR_ADVERTISED || umr->op.op == SDP_OP_WRITE)
@@ -483,7 +490,8 @@ void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told)
 		sdp_zpolicy_offered(&conn->zpolicy, false);
 	if (told->news & SDP_ADVERT_WITHDRAWN && conn->zsrc.busy &&
 	    !conn->zsrc.withdrawn) {
-		sdp_zsrc_withdraw(conn);
+		sdp_zsrc_withdraw(conn, conn->mode.src.held.n ?
+				  "SinkAvail" : "refused");
 		if (!conn->mode.src.held.n)
 			sdp_count(conn->sn, SDP_CNT_OFFERS_REFUSED, 1);
 	} else if (sdp_zsrc_async_refused(&conn->zsrc_async) && !conn->mode.src.held.n) {
@@ -524,7 +532,7 @@ static bool sdp_zsrc_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 
 	/* It was cancelled meanwhile, or copied data has made it void. */
 	if (!to || to->left < umr->umem.bytes) {
-		sdp_zsrc_withdraw(conn);
+		sdp_zsrc_withdraw(conn, "no room in a SinkAvail");
 		return true;
 	}
 	if (!sdp_post_may_register(conn))

@@ -36,6 +36,7 @@
 #include <linux/skbuff.h>
 #include <linux/uio.h>
 #include "sdp_check.h"
+#include "sdp_trace.h"
 #include "sdp_tx.h"
 #include "sdp_umr.h"
 #include "sdp_zsrc.h"
@@ -402,6 +403,8 @@ unsigned long sdp_zsrc_async_check(struct sdp_conn *conn)
 	if (last)
 		return 0;
 	cancel = sdp_src_may_cancel(src);
+	trace_sdp_src_late(conn->id, conn->zsrc_async.bytes,
+			   cancel ? "cancelled" : "copied");
 	if (cancel) {
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
 		sdp_zsrc_moved(&conn->zsrc, now);
