@@ -258,6 +258,7 @@ bool sdp_ctl_push_pipelined(struct sdp_conn *conn)
 		return false;
 	sdp_post_msg(conn, msg, &hdr, true);
 	sdp_src_changed(&conn->mode.src, SDP_MODE_PIPELINED, msg->mseq);
+	trace_sdp_mode(conn->id, true, SDP_MODE_PIPELINED);
 	return true;
 }
 

@@ -189,6 +189,7 @@ bool sdp_post_may_register(struct sdp_conn *conn)
 {
 	if (likely(sdp_reg_order_may(&conn->reg, conn->tx.inflight)))
 		return true;
+	trace_sdp_reg_waits(conn->id, conn->tx.inflight_bytes, "in flight");
 	if (conn->tx.unsignalled && !sdp_timers_asks(&conn->timers))
 		sdp_post_nothing(conn);
 	return false;

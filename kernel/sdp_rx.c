@@ -136,6 +136,8 @@ static int sdp_rx_heard(struct sdp_conn *conn, const struct sdp_buf *buf,
 		sdp_refill_heard(conn);
 	if (!heard)
 		heard = sdp_mode_heard(&conn->mode, msg);
+	if (trace_sdp_mode_enabled() && msg->mid == SDP_MID_MODE_CHANGE && heard >= 0)
+		trace_sdp_mode(conn->id, msg->ext.mode & 0x80, msg->ext.mode >> 4 & 0x7);
 	if (heard > 0) {
 		/* sdp_conn_unread() must know before the bytes are queued. */
 		if (heard & SDP_HEARD_DELIVER)

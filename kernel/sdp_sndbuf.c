@@ -9,6 +9,7 @@
  */
 #include "sdp_check.h"
 #include "sdp_sndbuf.h"
+#include "sdp_trace.h"
 
 /**
  * sdp_sndbuf_charge() - count a message as outstanding
@@ -55,6 +56,7 @@ void sdp_sndbuf_set_limit(struct sdp_conn *conn, u32 least, u32 most)
 		   most == READ_ONCE(conn->tx.limit_most)))
 		return;
 	spin_lock_bh(&conn->lock);
+	trace_sdp_snd_limit(conn->id, conn->tx.limit, least, conn->tx.outstanding);
 	WRITE_ONCE(conn->tx.limit_least, least);
 	WRITE_ONCE(conn->tx.limit_most, most);
 	WRITE_ONCE(conn->tx.limit, least);
@@ -75,12 +77,14 @@ void sdp_sndbuf_set_limit(struct sdp_conn *conn, u32 least, u32 most)
  */
 void sdp_sndbuf_grow(struct sdp_conn *conn)
 {
-	u32 limit = conn->tx.limit;
+	u32 limit = conn->tx.limit, most = conn->tx.limit_most;
 
 	if (likely(!conn->tx.waiting || conn->tx.inflight) ||
-	    limit >= conn->tx.limit_most || sdp_mem_is_short())
+	    limit >= most || sdp_mem_is_short())
 		return;
-	WRITE_ONCE(conn->tx.limit, min_t(u64, limit * 2ULL, conn->tx.limit_most));
+	most = min_t(u64, limit * 2ULL, most);
+	trace_sdp_snd_limit(conn->id, limit, most, conn->tx.outstanding);
+	WRITE_ONCE(conn->tx.limit, most);
 }
 
 /**

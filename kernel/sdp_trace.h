@@ -227,6 +227,16 @@ DEFINE_EVENT(sdp_why_class, sdp_read_waits,
 	TP_PROTO(u32 id, size_t bytes, const char *reason),
 	TP_ARGS(id, bytes, reason));
 
+/* The last message, of so many payload bytes, has room and is held back. */
+DEFINE_EVENT(sdp_why_class, sdp_hold,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
+/* A registration waits until nothing, of so many bytes, is in flight. */
+DEFINE_EVENT(sdp_why_class, sdp_reg_waits,
+	TP_PROTO(u32 id, size_t bytes, const char *reason),
+	TP_ARGS(id, bytes, reason));
+
 /*
  * The peer reports what became of our adverts.  bytes: those that this report
  * says it moved; done: adverts that are completed; withdrawn: all others have
@@ -398,6 +408,71 @@ DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_promise,
 DEFINE_EVENT(sdp_rcvbuf_class, sdp_rcvbuf_shrink,
 	TP_PROTO(u32 id, u32 had, u32 size, u16 bufs),
 	TP_ARGS(id, had, size, bufs));
+
+/* What the sender allows to be held back, before and now. */
+#define sdp_show_delay(delay)						\
+	__print_flags(delay, "|",					\
+		{ 0x01, "NODELAY" }, { 0x02, "CORK" }, { 0x04, "PUSH" })
+
+TRACE_EVENT(sdp_delay,
+	TP_PROTO(u32 id, u8 from, u8 to),
+	TP_ARGS(id, from, to),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u8, from)
+		__field(u8, to)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->from = from;
+		__entry->to = to;
+	),
+	TP_printk("conn=%u %s -> %s", __entry->id,
+		  sdp_show_delay(__entry->from), sdp_show_delay(__entry->to))
+);
+
+/*
+ * The limit of bytes that may be outstanding: it grows while the peer does not
+ * read, and is back when nothing is outstanding, or when SO_SNDBUF was set.
+ */
+TRACE_EVENT(sdp_snd_limit,
+	TP_PROTO(u32 id, u32 from, u32 to, u32 outstanding),
+	TP_ARGS(id, from, to, outstanding),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, from)
+		__field(u32, to)
+		__field(u32, outstanding)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->from = from;
+		__entry->to = to;
+		__entry->outstanding = outstanding;
+	),
+	TP_printk("conn=%u bytes=%u->%u outstanding=%u", __entry->id,
+		  __entry->from, __entry->to, __entry->outstanding)
+);
+
+/* A half-connection changes its mode: the one that we send by, or the other. */
+TRACE_EVENT(sdp_mode,
+	TP_PROTO(u32 id, bool send, u8 mode),
+	TP_ARGS(id, send, mode),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(bool, send)
+		__field(u8, mode)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->send = send;
+		__entry->mode = mode;
+	),
+	TP_printk("conn=%u %s %s", __entry->id,
+		  __entry->send ? "send" : "receive",
+		  __print_symbolic(__entry->mode, { 0, "buffered" },
+				   { 1, "combined" }, { 2, "pipelined" }))
+);
 
 /* What the credits allow: the message goes, or it waits. */
 TRACE_EVENT(sdp_credit,

@@ -144,10 +144,12 @@ static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
 	case SDP_HOLD_NONE:
 		return false;
 	case SDP_HOLD_CORK:
+		trace_sdp_hold(conn->id, msg->payload, "corked");
 		sdp_conn_uncork_later(conn, sdp_cork_left(&conn->cork, now,
 							  sdp_tx_cork_most()));
 		break;
 	case SDP_HOLD_SENT:
+		trace_sdp_hold(conn->id, msg->payload, "others are in flight");
 		break;
 	}
 	return true;
@@ -466,6 +468,7 @@ void sdp_tx_set_delay(struct sdp_conn *conn, u8 delay)
 {
 	if (sdp_cork_delay(&conn->cork) == delay)
 		return;
+	trace_sdp_delay(conn->id, sdp_cork_delay(&conn->cork), delay);
 	if (!(delay & SDP_DELAY_CORK))
 		sdp_conn_uncork_never(conn);
 	spin_lock_bh(&conn->lock);

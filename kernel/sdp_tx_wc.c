@@ -104,6 +104,9 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 	else
 		sdp_msg_sent(conn, msg);
 	if (!conn->tx.outstanding) {
+		if (trace_sdp_snd_limit_enabled() && conn->tx.limit != conn->tx.limit_least)
+			trace_sdp_snd_limit(conn->id, conn->tx.limit,
+					    conn->tx.limit_least, 0);
 		WRITE_ONCE(conn->tx.limit, conn->tx.limit_least);
 		sdp_msg_idle(conn);
 	}
