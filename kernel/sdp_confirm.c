@@ -24,6 +24,7 @@
 #include "sdp_confirm.h"
 #include "sdp_dst_cache.h"
 #include "sdp_net.h"
+#include "sdp_trace.h"
 
 struct sdp_confirm {
 	struct delayed_work work;
@@ -109,6 +110,9 @@ static void sdp_confirm_look(struct work_struct *work)
 	if (same && !acked && READ_ONCE(sk->sk_state) == TCP_SYN_SENT &&
 	    sdp_confirm_again(confirm))
 		return;
+	trace_sdp_dst_confirm(0, &confirm->key.ip, ntohs(confirm->key.port),
+			      acked ? "tcp" : "unknown",
+			      sdp_reason_word(SDP_REASON_REFUSED));
 	if (acked)
 		sdp_confirm_now(sk, &confirm->key);
 	else

@@ -493,6 +493,10 @@ static void sdp_connect_probe_over(struct sdp_conn *conn, struct sock *sk,
 {
 	struct sdp_dst_key key = sdp_connect_key(&conn->remote, conn->ifindex);
 
+	trace_sdp_probe(conn->id, &key.ip, ntohs(key.port),
+			reason == SDP_REASON_NONE ? "sdp" :
+			reason == SDP_REASON_REFUSED ? "refused" : "tcp",
+			sdp_reason_word(reason));
 	if (reason == SDP_REASON_REFUSED)
 		sdp_confirm_later(sk, &key, GFP_ATOMIC);
 	else

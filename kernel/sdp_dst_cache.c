@@ -22,6 +22,7 @@
 #include <linux/sdp.h>
 #include "sdp_dst_cache.h"
 #include "sdp_net.h"
+#include "sdp_trace.h"
 
 struct sdp_dst {
 	struct rhash_head hash;
@@ -68,6 +69,11 @@ enum { SDP_DST_CACHE_PROBE_MS = 60000 };
 enum { SDP_DST_CACHE_ONCE = 64, SDP_DST_CACHE_AGAIN = 4 };
 
 enum { SDP_DST_CACHE_PIECE = 64 };	/* entries removed without a pause, at most */
+
+static const char * const sdp_dst_cache_words[] = {
+	[SDP_PEER_UNKNOWN] = "unknown", [SDP_PEER_ASKED] = "asked",
+	[SDP_PEER_TAKES] = "sdp", [SDP_PEER_LACKS] = "tcp",
+};
 
 static struct sdp_dst_cache *sdp_dst_cache_of(const struct sdp_net *sn)
 {
@@ -126,8 +132,12 @@ enum sdp_peer_known sdp_dst_cache_ask(struct sdp_net *sn,
 	peer = rhashtable_lookup(&peers->table, &host, sdp_dst_cache_params);
 	if (!peer || !sdp_dst_cache_fresh(sn, peer))
 		peer = rhashtable_lookup(&peers->table, key, sdp_dst_cache_params);
-	if (peer && sdp_dst_cache_fresh(sn, peer))
+	if (peer && sdp_dst_cache_fresh(sn, peer)) {
 		known = READ_ONCE(peer->known);
+		trace_sdp_dst_use(0, &peer->key.ip, ntohs(peer->key.port),
+				  sdp_dst_cache_words[known],
+				  sdp_reason_word(READ_ONCE(peer->reason)));
+	}
 	rcu_read_unlock();
 	return known;
 }
@@ -135,6 +145,9 @@ enum sdp_peer_known sdp_dst_cache_ask(struct sdp_net *sn,
 static void sdp_dst_cache_remove(struct sdp_dst_cache *peers, struct sdp_dst *peer)
 {
 	lockdep_assert_held(&peers->lock);
+	trace_sdp_dst_drop(0, &peer->key.ip, ntohs(peer->key.port),
+			   sdp_dst_cache_words[peer->known],
+			   sdp_reason_word(peer->reason));
 	rhashtable_remove_fast(&peers->table, &peer->hash, sdp_dst_cache_params);
 	xa_erase(&peers->all, peer->place);
 	list_del(&peer->node);
@@ -222,6 +235,8 @@ static void sdp_dst_cache_write(struct sdp_net *sn, struct sdp_dst_cache *peers,
 	WRITE_ONCE(peer->since, jiffies);
 	WRITE_ONCE(peer->listens, *sdp_dst_cache_listens(peers, key->port));
 	WRITE_ONCE(peer->generation, atomic_read(&sdp_dst_cache_generation));
+	trace_sdp_dst_learn(0, &key->ip, ntohs(key->port), sdp_dst_cache_words[known],
+			    sdp_reason_word(reason));
 }
 
 /**
@@ -352,6 +367,7 @@ void sdp_dst_cache_learn(struct sdp_net *sn, const struct sdp_dst_key *key,
  */
 void sdp_dst_cache_forget(void)
 {
+	trace_sdp_dst_forget(0, 0);
 	atomic_inc(&sdp_dst_cache_generation);
 }
 
@@ -371,6 +387,7 @@ void sdp_dst_cache_listening(struct sdp_net *sn, __be16 port)
 	unsigned int *listens = sdp_dst_cache_listens(peers, port);
 
 	spin_lock_bh(&peers->lock);
+	trace_sdp_dst_forget(0, ntohs(port));
 	WRITE_ONCE(*listens, *listens + 1);
 	spin_unlock_bh(&peers->lock);
 }
@@ -429,15 +446,6 @@ static void sdp_dst_cache_stop(struct seq_file *seq, void *at)
 
 static int sdp_dst_cache_show(struct seq_file *seq, void *at)
 {
-	static const char * const words[] = {
-		[SDP_PEER_UNKNOWN] = "unknown", [SDP_PEER_ASKED] = "asked",
-		[SDP_PEER_TAKES] = "sdp", [SDP_PEER_LACKS] = "tcp",
-	};
-	static const char * const reasons[] = {
-#define SDP_DST_CACHE_WORD(name, word, help) word,
-		SDP_REASONS(SDP_DST_CACHE_WORD)
-#undef SDP_DST_CACHE_WORD
-	};
 	struct sdp_net *sn = sdp_net(seq_file_net(seq));
 	const struct sdp_dst *peer = at;
 	bool fresh;
@@ -450,8 +458,8 @@ static int sdp_dst_cache_show(struct seq_file *seq, void *at)
 	fresh = sdp_dst_cache_fresh(sn, peer);
 	seq_printf(seq, "%-39pI6c %5u %4d %-7s %-10s %8u\n",
 		   &peer->key.ip, ntohs(peer->key.port), peer->key.ifindex,
-		   words[fresh ? READ_ONCE(peer->known) : SDP_PEER_UNKNOWN],
-		   reasons[READ_ONCE(peer->reason)],
+		   sdp_dst_cache_words[fresh ? READ_ONCE(peer->known) : SDP_PEER_UNKNOWN],
+		   sdp_reason_word(READ_ONCE(peer->reason)),
 		   jiffies_to_msecs(jiffies - READ_ONCE(peer->since)));
 	return 0;
 }

@@ -12,6 +12,7 @@
 #if !defined(_SDP_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _SDP_TRACE_H
 
+#include <linux/in6.h>
 #include <linux/tracepoint.h>
 
 #define sdp_show_mid(mid)						\
@@ -711,6 +712,80 @@ TRACE_EVENT(sdp_child_refused,
 	),
 	TP_printk("conn=%u port=%u %s", __entry->id, __entry->port,
 		  __get_str(why))
+);
+
+/*
+ * What is known of a destination.  port 0: of all ports of the host; known and
+ * reason: the words of /proc/net/sdp_peers.
+ */
+DECLARE_EVENT_CLASS(sdp_dst_class,
+	TP_PROTO(u32 id, const struct in6_addr *ip, u16 port, const char *known,
+		 const char *reason),
+	TP_ARGS(id, ip, port, known, reason),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(u8, ip, 16)
+		__field(u16, port)
+		__string(known, known)
+		__string(reason, reason)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		memcpy(__entry->ip, ip, 16);
+		__entry->port = port;
+		sdp_assign_str(known, known);
+		sdp_assign_str(reason, reason);
+	),
+	TP_printk("conn=%u %pI6c port=%u %s %s", __entry->id, __entry->ip,
+		  __entry->port, __get_str(known), __get_str(reason))
+);
+
+/* A connect() goes by what is known, and asks nobody. */
+DEFINE_EVENT(sdp_dst_class, sdp_dst_use,
+	TP_PROTO(u32 id, const struct in6_addr *ip, u16 port, const char *known,
+		 const char *reason),
+	TP_ARGS(id, ip, port, known, reason));
+
+/* An entry is written, new or again. */
+DEFINE_EVENT(sdp_dst_class, sdp_dst_learn,
+	TP_PROTO(u32 id, const struct in6_addr *ip, u16 port, const char *known,
+		 const char *reason),
+	TP_ARGS(id, ip, port, known, reason));
+
+/* An entry is removed: it is refuted, or makes room for another. */
+DEFINE_EVENT(sdp_dst_class, sdp_dst_drop,
+	TP_PROTO(u32 id, const struct in6_addr *ip, u16 port, const char *known,
+		 const char *reason),
+	TP_ARGS(id, ip, port, known, reason));
+
+/* Known is tcp if TCP was not refused where SDP was; else that is unknown. */
+DEFINE_EVENT(sdp_dst_class, sdp_dst_confirm,
+	TP_PROTO(u32 id, const struct in6_addr *ip, u16 port, const char *known,
+		 const char *reason),
+	TP_ARGS(id, ip, port, known, reason));
+
+/* A probe has its answer, or will have none. */
+DEFINE_EVENT(sdp_dst_class, sdp_probe,
+	TP_PROTO(u32 id, const struct in6_addr *ip, u16 port, const char *known,
+		 const char *reason),
+	TP_ARGS(id, ip, port, known, reason));
+
+/*
+ * Entries are out of date: all, as a device or an address has come or gone
+ * (port 0), or refusals of this port, as somebody listens on it here.
+ */
+TRACE_EVENT(sdp_dst_forget,
+	TP_PROTO(u32 id, u16 port),
+	TP_ARGS(id, port),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u16, port)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->port = port;
+	),
+	TP_printk("conn=%u port=%u", __entry->id, __entry->port)
 );
 
 /* A socket does not get SDP: the reason, and whether TCP takes over. */
