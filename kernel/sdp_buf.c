@@ -24,6 +24,7 @@
 #include <net/sock.h>
 #include "sdp_conn.h"
 #include "sdp_mem.h"
+#include "sdp_trace.h"
 
 static struct kmem_cache *sdp_buf_cache;
 static struct kmem_cache *sdp_msg_cache;
@@ -119,6 +120,7 @@ static struct sdp_buf *sdp_buf_make(struct sdp_conn *conn, u32 size, bool bounce
 fail_buf:
 	kmem_cache_free(sdp_buf_cache, buf);
 fail:
+	trace_sdp_no_mem(conn->id, bounce ? "RDMA Read" : "receive buffer", size);
 	sdp_count(conn->sn, SDP_CNT_NO_BUFFER, 1);
 	return NULL;
 }

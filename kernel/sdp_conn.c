@@ -282,13 +282,18 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	struct sdp_conn *conn;
 	int err, i;
 
-	if (sdp_mem_is_over())
+	if (sdp_mem_is_over()) {
+		trace_sdp_limit(0, "mem_max", -ENOMEM);
 		return ERR_PTR(-ENOMEM);
+	}
 	err = sdp_net_charge(sn, uid);
-	if (err)
+	if (err) {
+		trace_sdp_limit(0, "max_conns or max_conns_user", err);
 		return ERR_PTR(err);
+	}
 	conn = kmem_cache_zalloc(sdp_conn_cache, gfp);
 	if (!conn) {
+		trace_sdp_limit(0, "connection", -ENOMEM);
 		sdp_net_uncharge(sn, uid);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -655,6 +660,7 @@ void sdp_conn_refuse(struct sdp_conn *conn, int err, u8 reason)
 		conn->reason = reason;
 	}
 	spin_unlock_bh(&conn->lock);
+	trace_sdp_refuse(conn->id, sdp_reason_word(reason), err);
 	sdp_conn_event(conn, SDP_EV_REFUSED);
 	SDP_CONN_UP(conn, error);
 }

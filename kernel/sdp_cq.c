@@ -18,6 +18,7 @@
  */
 #include <linux/slab.h>
 #include "sdp_cq.h"
+#include "sdp_trace.h"
 
 enum {
 	SDP_CQ_LATE_MS	= 100,	/* how late an event may come, in ms */
@@ -104,6 +105,8 @@ struct sdp_cq *sdp_cq_get(struct sdp_cq_pool *pool, void (*event)(void *ctx),
 
 	cq = idle ? container_of(idle, struct sdp_cq, idle) :
 		    sdp_cq_create(pool);
+	if (!idle)
+		trace_sdp_pool(0, dev_name(&pool->ib->dev), "CQ", PTR_ERR_OR_ZERO(cq));
 	if (IS_ERR(cq))
 		return cq;
 	sdp_cq_own(cq, event, ctx);

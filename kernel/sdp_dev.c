@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include "sdp_dev.h"
 #include "sdp_dst_cache.h"
+#include "sdp_trace.h"
 #include "sdp_umem.h"
 
 static const struct sdp_dev_ops *sdp_dev_upper;
@@ -103,6 +104,8 @@ again:
 static void sdp_dev_event(struct ib_event_handler *handler,
 			  struct ib_event *event)
 {
+	trace_sdp_dev(0, dev_name(&event->device->dev), ib_event_msg(event->event),
+		      event->element.port_num);
 	switch (event->event) {
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_GID_CHANGE:
@@ -165,6 +168,7 @@ static int sdp_dev_add(struct ib_device *ib)
 	spin_lock_bh(&sdp_dev_list_lock);
 	list_add_tail(&dev->node, &sdp_dev_list);
 	spin_unlock_bh(&sdp_dev_list_lock);
+	trace_sdp_dev(0, dev_name(&ib->dev), "added", 0);
 	sdp_dev_upper->add(dev);
 	INIT_IB_EVENT_HANDLER(&dev->handler, ib, sdp_dev_event);
 	ib_register_event_handler(&dev->handler);
@@ -183,6 +187,7 @@ static void sdp_dev_remove(struct ib_device *ib, void *client_data)
 
 	if (!dev)
 		return;
+	trace_sdp_dev(0, dev_name(&ib->dev), "removed", 0);
 	ib_unregister_event_handler(&dev->handler);
 	sdp_dst_cache_forget();
 	spin_lock_bh(&sdp_dev_list_lock);

@@ -13,6 +13,7 @@
 #include <linux/xarray.h>
 #include "sdp_dev.h"
 #include "sdp_ib_port.h"
+#include "sdp_trace.h"
 
 /* A port number that is listened on, with an id on each device. */
 struct sdp_ib_port {
@@ -51,6 +52,7 @@ static int sdp_ib_listen_on(struct sdp_dev *dev, void *arg)
 							port->port));
 	if (IS_ERR(listen->cm_id)) {
 		err = PTR_ERR(listen->cm_id);
+		trace_sdp_dev(0, dev_name(&dev->ib->dev), "cannot listen", err);
 		kfree(listen);
 		return err == -EBUSY ? -EADDRINUSE : err;
 	}
@@ -75,6 +77,7 @@ static void sdp_ib_put_port(struct sdp_ib_port *port)
 {
 	if (--port->users)
 		return;
+	trace_sdp_port(0, "unlisten", port->port);
 	xa_erase(&sdp_ib_ports, port->port);
 	sdp_ib_unlisten_on(port, NULL);
 	kfree(port);
@@ -104,6 +107,7 @@ int sdp_ib_listen(u16 number)
 		kfree(port);
 		goto out;
 	}
+	trace_sdp_port(0, "listen", number);
 	err = sdp_dev_for_each(sdp_ib_listen_on, port);
 	if (err)
 		sdp_ib_put_port(port);

@@ -22,6 +22,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "sdp_mr.h"
+#include "sdp_trace.h"
 #include "sdp_umem.h"
 
 static void sdp_mr_destroy(struct sdp_mr *mr)
@@ -65,9 +66,13 @@ static struct sdp_mr *sdp_mr_create(struct sdp_mr_pool *pool)
 struct sdp_mr *sdp_mr_get(struct sdp_mr_pool *pool)
 {
 	struct sdp_pooled *idle = sdp_pool_take(&pool->idle);
+	struct sdp_mr *mr;
 
-	return idle ? container_of(idle, struct sdp_mr, idle) :
-		      sdp_mr_create(pool);
+	if (idle)
+		return container_of(idle, struct sdp_mr, idle);
+	mr = sdp_mr_create(pool);
+	trace_sdp_pool(0, dev_name(&pool->pd->device->dev), "MR", PTR_ERR_OR_ZERO(mr));
+	return mr;
 }
 
 static void sdp_mr_unmap(struct ib_device *ib, struct sdp_umem *umem)

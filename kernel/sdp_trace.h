@@ -537,8 +537,8 @@ TRACE_EVENT(sdp_fail,
 		  __get_str(why))
 );
 
-/* An event or a step of connection management; the value depends on it. */
-TRACE_EVENT(sdp_cm,
+/* A word and a number, whose meaning depends on the event and the word. */
+DECLARE_EVENT_CLASS(sdp_what_class,
 	TP_PROTO(u32 id, const char *what, int value),
 	TP_ARGS(id, what, value),
 	TP_STRUCT__entry(
@@ -554,6 +554,66 @@ TRACE_EVENT(sdp_cm,
 	TP_printk("conn=%u %s %d", __entry->id, __get_str(what),
 		  __entry->value)
 );
+
+/* An event or a step of connection management. */
+DEFINE_EVENT(sdp_what_class, sdp_cm,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* The transport ends an attempt to connect, of either side: the reason, and errno. */
+DEFINE_EVENT(sdp_what_class, sdp_refuse,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* A connection is not made: the limit, or what there is no memory for, and -errno. */
+DEFINE_EVENT(sdp_what_class, sdp_limit,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* There is no memory for this, of so many bytes. */
+DEFINE_EVENT(sdp_what_class, sdp_no_mem,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* User memory cannot be registered: what it is for, and -errno. */
+DEFINE_EVENT(sdp_what_class, sdp_reg_fail,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* A port is listened on by SDP, or not any more. */
+DEFINE_EVENT(sdp_what_class, sdp_port,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* Of a device; there is no connection.  The value is -errno, or depends. */
+DECLARE_EVENT_CLASS(sdp_dev_class,
+	TP_PROTO(u32 id, const char *dev, const char *what, int value),
+	TP_ARGS(id, dev, what, value),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__string(dev, dev)
+		__string(what, what)
+		__field(int, value)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		sdp_assign_str(dev, dev);
+		sdp_assign_str(what, what);
+		__entry->value = value;
+	),
+	TP_printk("conn=%u %s %s %d", __entry->id, __get_str(dev),
+		  __get_str(what), __entry->value)
+);
+
+/* A device comes or goes, has news of its ports, or refuses a port. */
+DEFINE_EVENT(sdp_dev_class, sdp_dev,
+	TP_PROTO(u32 id, const char *dev, const char *what, int value),
+	TP_ARGS(id, dev, what, value));
+
+/* None is idle: a completion queue (CQ), or a registration (MR), is made. */
+DEFINE_EVENT(sdp_dev_class, sdp_pool,
+	TP_PROTO(u32 id, const char *dev, const char *what, int value),
+	TP_ARGS(id, dev, what, value));
 
 /*
  * The timers of a connection.  close: what a state may take, or DREQ and

@@ -117,6 +117,9 @@ int sdp_umr_reg(struct sdp_conn *conn, struct sdp_umr *umr)
 	if (!err)
 		trace_sdp_reg(conn->id, umem->bytes, umem->npages, umem->nents,
 			      umem->key, umem->dir == DMA_TO_DEVICE);
+	else
+		trace_sdp_reg_fail(conn->id, umem->dir == DMA_TO_DEVICE ?
+				   "to be read" : "to be written", err);
 	return err;
 }
 
