@@ -24,6 +24,7 @@
 #include <linux/sched/stat.h>
 #include "sdp_busy_poll.h"
 #include "sdp_rx.h"
+#include "sdp_trace.h"
 
 /* Nanoseconds that are polled first, when sleeps have become short. */
 enum { SDP_BUSY_POLL_START = 10 * NSEC_PER_USEC };
@@ -81,6 +82,7 @@ long sdp_busy_poll_sleep(struct sdp_conn *conn, wait_queue_entry_t *wait, long t
 	began = ktime_get_ns();
 	if (window) {
 		hit = sdp_busy_poll(conn, wait, began + window);
+		trace_sdp_busy_poll(conn->id, hit ? "hit" : "miss", window);
 		sdp_count(conn->sn, hit ? SDP_CNT_POLL_HIT : SDP_CNT_POLL_MISS, 1);
 		/* If the caller was woken, wait_woken() must consume that. */
 		if (hit && !(READ_ONCE(wait->flags) & WQ_FLAG_WOKEN))

@@ -149,6 +149,7 @@ void sdp_ib_ask_address(struct sdp_ib *ib)
 	if (sdp_conn_state(conn) != SDP_SYN_SENT)
 		return;
 	ib->ask_ms = ib->ask_ms ? 2 * ib->ask_ms : SDP_IB_ASK_MS;
+	trace_sdp_cm(conn->id, "resolve address", ib->ask_ms);
 	sdp_ib_to_sockaddr(&conn->local, conn->ifindex, &src);
 	sdp_ib_to_sockaddr(&conn->remote, conn->ifindex, &dst);
 	err = rdma_resolve_addr(ib->resolver, (struct sockaddr *)&src,

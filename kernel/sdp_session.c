@@ -23,6 +23,7 @@
 #include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_session.h"
+#include "sdp_trace.h"
 
 /* Adverts of the peer that we hold at a time. */
 enum { SDP_SESSION_ADVERTS = SDP_ADVERT_ADVERTS };
@@ -222,6 +223,9 @@ void sdp_session_can_rdma(struct sdp_conn *conn, bool reads, bool is_read)
 {
 	conn->caps.may_read = reads;
 	conn->caps.may_advertise = is_read && sdp_wire_takes_offers(&conn->session.peer);
+	trace_sdp_session(conn->id, conn->snd_max, conn->session.peer.bufs,
+			  conn->session.peer.max_adverts, reads, conn->caps.may_advertise,
+			  conn->caps.may_invalidate);
 }
 
 /**

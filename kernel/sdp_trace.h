@@ -455,6 +455,41 @@ TRACE_EVENT(sdp_snd_limit,
 		  __entry->from, __entry->to, __entry->outstanding)
 );
 
+/*
+ * What Hello and HelloAck have brought: payload bytes of a message to the peer,
+ * its buffers, its MaxAdverts, and what we may do: RDMA Reads, SrcAvail,
+ * Send-with-Invalidate.
+ */
+TRACE_EVENT(sdp_session,
+	TP_PROTO(u32 id, u32 snd_max, u16 bufs, u16 adverts, bool may_read,
+		 bool may_advertise, bool may_invalidate),
+	TP_ARGS(id, snd_max, bufs, adverts, may_read, may_advertise,
+		may_invalidate),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, snd_max)
+		__field(u16, bufs)
+		__field(u16, adverts)
+		__field(bool, may_read)
+		__field(bool, may_advertise)
+		__field(bool, may_invalidate)
+	),
+	TP_fast_assign(
+		__entry->id = id;
+		__entry->snd_max = snd_max;
+		__entry->bufs = bufs;
+		__entry->adverts = adverts;
+		__entry->may_read = may_read;
+		__entry->may_advertise = may_advertise;
+		__entry->may_invalidate = may_invalidate;
+	),
+	TP_printk("conn=%u snd_max=%u bufs=%u adverts=%u%s%s%s", __entry->id,
+		  __entry->snd_max, __entry->bufs, __entry->adverts,
+		  __entry->may_read ? " read" : "",
+		  __entry->may_advertise ? " advertise" : "",
+		  __entry->may_invalidate ? " invalidate" : "")
+);
+
 /* A half-connection changes its mode: the one that we send by, or the other. */
 TRACE_EVENT(sdp_mode,
 	TP_PROTO(u32 id, bool send, u8 mode),
@@ -582,6 +617,16 @@ DEFINE_EVENT(sdp_what_class, sdp_reg_fail,
 
 /* A port is listened on by SDP, or not any more. */
 DEFINE_EVENT(sdp_what_class, sdp_port,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* An urgent byte is announced: how many are; or here: bytes ahead of the reader. */
+DEFINE_EVENT(sdp_what_class, sdp_urgent,
+	TP_PROTO(u32 id, const char *what, int value),
+	TP_ARGS(id, what, value));
+
+/* A caller has polled before it sleeps, for so many ns at most: hit or miss. */
+DEFINE_EVENT(sdp_what_class, sdp_busy_poll,
 	TP_PROTO(u32 id, const char *what, int value),
 	TP_ARGS(id, what, value));
 

@@ -21,6 +21,7 @@
  * without a lock while more arrives cannot run over the mark.
  */
 #include "sdp_buf.h"
+#include "sdp_trace.h"
 #include "sdp_urg.h"
 
 enum {
@@ -51,6 +52,8 @@ bool sdp_urg_announced(struct sdp_conn *conn, bool pend, bool pres)
 		else
 			signal = true;
 	}
+	if (signal)
+		trace_sdp_urgent(conn->id, "announced", conn->rx.urg.pending);
 	return signal;
 }
 
@@ -82,6 +85,7 @@ u32 sdp_urg_arrived(struct sdp_conn *conn, u32 seq, u8 byte)
 		conn->rx.urg.hole = conn->rx.read;
 		WRITE_ONCE(conn->rx.urg.holes, begin - conn->rx.read + 1);
 	}
+	trace_sdp_urgent(conn->id, "here", seq - begin);
 	conn->rx.urg.seq = seq;
 	if (!++conn->rx.urg.mark)	/* 0 means that a buffer has no mark */
 		conn->rx.urg.mark++;
