@@ -3,8 +3,33 @@
  * Trace points.  The data path reports by these, and not to the kernel's log.
  *
  * There is an event for each post, completion, credit decision and state
- * change.  Each carries the connection's id, and a message its MSeq, so that a
- * post and its completion can be joined.
+ * change, and one for each decision that an engineer wants to see when
+ * something is slow or odd.  Each carries the connection's id, and a message its
+ * MSeq, so that a post and its completion can be joined.  The id is 0 where
+ * there is no connection, or none yet: devices, ports, destinations, requests
+ * that are refused.
+ *
+ *	messages	post heard send_done recv_done post_recv credit
+ *	zero copy	write read reg dereg reg_fail reg_waits copied zcopy
+ *			src_told src_late src_withdraw snk_told snk_cancel
+ *			snk_void sendsm read_waits mode
+ *	receive buffers	ring_grow ring_shrink ring_full no_mem
+ *			rcvbuf_ask rcvbuf_given (the peer's)
+ *			rcvbuf_asked rcvbuf_grant rcvbuf_refuse rcvbuf_promise
+ *			rcvbuf_shrink (ours)
+ *	sending		hold delay snd_limit
+ *	timers		timer_set timer_fired timer_off keepalive timeout
+ *	connections	session state fail cm refuse limit urgent busy_poll
+ *	listeners	child_new child_ready child_deferred child_accepted
+ *			child_put_back child_aside child_back child_evicted
+ *			child_gone child_refused port
+ *	destinations	fallback probe dst_use dst_learn dst_drop dst_confirm
+ *			dst_forget
+ *	devices		dev pool
+ *
+ * Sizes are in bytes, times have their unit in their name.  Where tracing is
+ * off, a call on the way of the data costs a static branch and nothing more:
+ * what it tells is at hand there, and jiffies become milliseconds in here.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM sdp

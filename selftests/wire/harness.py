@@ -292,7 +292,8 @@ def main():
     for name in PATIENCE:
         remote.sysctl(name, int(10000 * FACTOR))
     remote.sysctl('cache_timeout', 0)
-    remote.follow('wire', 'sdp_fail', 'sdp_fallback')
+    remote.follow('wire', 'sdp_fail', 'sdp_fallback', 'sdp_child_aside', 'sdp_child_evicted',
+                  'sdp_child_back')
     families = [6 if v6 else 4 for v6 in sockets.FAMILIES]
     listeners = {ipv: remote.listen(PORT, ipv == 6, 64) for ipv in families}
     t = Test(remote, {ipv: wire.Peer(PEER[ipv]) for ipv in families}, listeners,

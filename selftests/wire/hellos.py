@@ -584,6 +584,12 @@ def told_reset(c):
     c.qp.peer_qpn = None                # not ours to end
 
 
+def traced_child(t, what):
+    """A trace point tells of one child, with the listener's port."""
+    lines = t.remote.traced(f'sdp_child_{what}')
+    assert len(lines) == 1 and f' port={PORT + 5} ' in lines[0], f'sdp_child_{what}: {lines}'
+
+
 @case(accept=3, aborts=1, clock=True)
 def silent_for_too_long(t):
     """As many are waited for without a place as there are places: here one."""
@@ -594,13 +600,17 @@ def silent_for_too_long(t):
     time.sleep(SILENT)
     second = request_silently(t)
     assert backlog_rejects(t) - was == 1
+    traced_child(t, 'aside')
     time.sleep(SILENT)
     t.conns.append(t.peer.connect(t.host, PORT + 5))
     told_reset(first)
     assert backlog_rejects(t) - was == 2
+    traced_child(t, 'evicted')
     s = let_in(t, n)
     second.rtu()
-    t.kernel_closes(second, let_in(t, n))
+    child = let_in(t, n)
+    traced_child(t, 'back')
+    t.kernel_closes(second, child)
     t.kernel_closes(t.conns[-1], s)
 
 
