@@ -352,6 +352,31 @@ static inline struct sdp_conn *sdp_conn_get(struct sdp_conn *conn)
 }
 
 void sdp_conn_put(struct sdp_conn *conn);
+
+/**
+ * sdp_conn_route() - look the route up, as the transport does it
+ * @conn: a client's connection
+ *
+ * Context: process; may allocate with GFP_KERNEL.
+ * Return: as struct sdp_xport says.
+ */
+static inline int sdp_conn_route(struct sdp_conn *conn)
+{
+	return conn->xp->route(conn);
+}
+
+/**
+ * sdp_conn_connect() - begin to connect
+ * @conn: a client's connection, behind sdp_conn_route()
+ *
+ * Context: process; may allocate with GFP_KERNEL.
+ * Return: as struct sdp_xport says.
+ */
+static inline int sdp_conn_connect(struct sdp_conn *conn)
+{
+	return conn->xp->connect(conn);
+}
+
 unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event);
 bool sdp_conn_tell_abort(struct sdp_conn *conn);
 void sdp_conn_fail(struct sdp_conn *conn, int err, enum sdp_event event,

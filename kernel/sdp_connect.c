@@ -461,8 +461,9 @@ static struct sdp_conn *sdp_connect_alloc(const struct sock *sk,
 {
 	struct sdp_conn *conn;
 
-	conn = sdp_conn_alloc(sdp_ulp_xport, sock_net(sk), sk_uid(sk),
-			      sdp_rx_work, GFP_KERNEL);
+	conn = sdp_conn_alloc(sdp_xport_find(sock_net(sk), &to->remote,
+					     to->ifindex),
+			      sock_net(sk), sk_uid(sk), sdp_rx_work, GFP_KERNEL);
 	if (IS_ERR(conn))
 		return conn;
 	sdp_conn_own(conn);
@@ -556,7 +557,7 @@ static void sdp_connect_probe(struct sock *sk,
 	sock_hold(sk);
 	sdp_conn_attach(conn, &sdp_connect_probe_ops, sk);
 	sdp_count(sn, SDP_CNT_PROBES, 1);
-	if (sdp_ulp_xport->route(conn) || sdp_ulp_xport->connect(conn)) {
+	if (sdp_conn_route(conn) || sdp_conn_connect(conn)) {
 		spin_lock_bh(&sdp_connect_probes_lock);
 		list_del_init(&conn->accept_node);
 		spin_unlock_bh(&sdp_connect_probes_lock);
@@ -658,10 +659,10 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 	sdp_sk_conn_set_conn(ssk, conn);
 	ssk->reported = false;
 	sdp_conn_attach(conn, &sdp_sk_conn_ops, ssk);
-	err = sdp_ulp_xport->route(conn) ?: sdp_port_take(sk, ssk, conn);
+	err = sdp_conn_route(conn) ?: sdp_port_take(sk, ssk, conn);
 	if (!err) {
 		sdp_sk_conn_set_names(sk, conn);
-		err = sdp_ulp_xport->connect(conn);
+		err = sdp_conn_connect(conn);
 	}
 	if (err)
 		sdp_connect_failed(sk, sock, ssk, -err,

@@ -440,6 +440,7 @@ const struct sdp_xport sdp_ib_xport = {
 	.priv_size	= sizeof(struct sdp_ib),
 	.listen		= sdp_ib_listen,
 	.unlisten	= sdp_ib_unlisten,
+	.reaches	= sdp_ib_reaches,
 	.route		= sdp_ib_route,
 	.connect	= sdp_ib_connect,
 	.act		= sdp_ib_act,

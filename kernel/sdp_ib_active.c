@@ -68,6 +68,12 @@ static void sdp_ib_no_address(struct sdp_ib *ib, int err)
 			      SDP_REASON_NO_DEVICE : SDP_REASON_NO_ROUTE);
 }
 
+/* The core's devices are asked for all but the host itself. */
+bool sdp_ib_reaches(struct net *net, const struct sdp_addr *remote, int ifindex)
+{
+	return !sdp_ib_is_loopback(&remote->ip);
+}
+
 /* Routing errors are reported at once, as by TCP's connect(). */
 int sdp_ib_route(struct sdp_conn *conn)
 {

@@ -565,19 +565,19 @@ static bool sdp_listen_put_back(struct sdp_sk *ssk, struct sdp_conn *conn)
 	return open;
 }
 
-/* Have the transport listen on the port, and show the listener to tools. */
+/* Have the transports listen on the port, and show the listener to tools. */
 static int sdp_listen_open(struct sdp_sk *ssk, struct sdp_net *sn, u16 port)
 {
 	int err;
 
 	lockdep_assert_held(&ssk->listening);
-	err = sdp_ulp_xport->listen(port);
+	err = sdp_xport_listen(port);
 	if (err)
 		return err;
 	err = xa_alloc_bh(&sn->all_listeners, &ssk->place, ssk, xa_limit_31b,
 			  GFP_KERNEL);
 	if (err) {
-		sdp_ulp_xport->unlisten(port);
+		sdp_xport_unlisten(port);
 		return -ENOMEM;
 	}
 	WRITE_ONCE(ssk->port, port);
@@ -591,7 +591,7 @@ static void sdp_listen_close(struct sdp_sk *ssk, struct sdp_net *sn)
 	lockdep_assert_held(&ssk->listening);
 	if (ssk->port) {
 		xa_erase_bh(&sn->all_listeners, ssk->place);
-		sdp_ulp_xport->unlisten(ssk->port);
+		sdp_xport_unlisten(ssk->port);
 		WRITE_ONCE(ssk->port, 0);
 	}
 	while ((conn = sdp_listen_pop(ssk, true))) {

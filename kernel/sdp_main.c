@@ -36,6 +36,11 @@ static const struct sdp_xport_upper sdp_upper = {
 	.spawn = sdp_listen_spawn,
 };
 
+static const struct sdp_xport *const sdp_xports_all[] = {
+	&sdp_ib_xport,
+	NULL,
+};
+
 static const struct sdp_tx_zcopy_ops sdp_zcopy_ops = {
 	.push		= sdp_zsrc_push,
 	.push_read	= sdp_zsink_push_read,
@@ -52,6 +57,7 @@ static int __init sdp_init(void)
 	int err;
 
 	sdp_tx_init(&sdp_zcopy_ops);
+	sdp_xport_init(sdp_xports_all);
 	err = sdp_mem_init();
 	if (err)
 		return err;
@@ -76,8 +82,7 @@ static int __init sdp_init(void)
 	err = sdp_ib_init(&sdp_upper);
 	if (err)
 		goto fail_conn;
-	err = sdp_ulp_init(sdp_sock_fill, &sdp_works, &sdp_ib_xport,
-			   &sdp_conn_stream_ops);
+	err = sdp_ulp_init(sdp_sock_fill, &sdp_works, &sdp_conn_stream_ops);
 	if (err)
 		goto fail_ib;
 	err = sdp_opt_init();

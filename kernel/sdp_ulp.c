@@ -28,7 +28,6 @@
 
 const struct proto_ops *sdp_tcp_ops[2];
 struct proto_ops sdp_ulp_ops[2];
-const struct sdp_xport *sdp_ulp_xport;
 DEFINE_PER_CPU(long, sdp_ulp_inflight);
 
 static const struct sdp_ulp_works *sdp_ulp_works;
@@ -465,7 +464,6 @@ static int __init sdp_ulp_take_ops(int i, int family,
  * sdp_ulp_init() - take TCP's operations and derive ours
  * @fill: puts our operations into a copy of TCP's
  * @works: work functions of a socket
- * @xp: the transport of every connection
  * @stream: what carries the stream of a connected socket
  *
  * Context: process.
@@ -473,13 +471,11 @@ static int __init sdp_ulp_take_ops(int i, int family,
  */
 int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
 			const struct sdp_ulp_works *works,
-			const struct sdp_xport *xp,
 			const struct sdp_stream_ops *stream)
 {
 	int err;
 
 	sdp_ulp_works = works;
-	sdp_ulp_xport = xp;
 	sdp_ulp_stream = stream;
 	err = sdp_ulp_take_ops(0, AF_INET, fill);
 	/* With ipv6.disable=1 nobody can make an IPv6 socket. */

@@ -71,7 +71,7 @@ struct sdp_sk {
 	unsigned int aside;	/* children without a place in the backlog */
 	unsigned int acceptable; /* children in acceptq */
 	struct mutex listening;	/* guards port and place; taken before the socket lock */
-	u16 port;		/* port that the transport listens on; 0: none */
+	u16 port;		/* port that the transports listen on; 0: none */
 	u32 place;		/* index in sdp_net.all_listeners while port is set */
 };
 
@@ -80,9 +80,6 @@ struct sdp_ulp_works {
 	work_func_t decide;	/* decides the outcome of connect() */
 	work_func_t defer;	/* takes children whose deferral is over */
 };
-
-/* The transport of every connection; so far there is only one. */
-extern const struct sdp_xport *sdp_ulp_xport;
 
 extern const struct proto_ops *sdp_tcp_ops[2];	/* TCP's own: IPv4, IPv6 */
 
@@ -128,7 +125,7 @@ struct sock *sdp_ulp_steal(struct net *net, int family, int kern);
 bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk);
 bool sdp_ulp_needs_packets(const struct sock *sk);
 int sdp_ulp_init(void (*fill)(struct proto_ops *ops),
-		 const struct sdp_ulp_works *works, const struct sdp_xport *xp,
+		 const struct sdp_ulp_works *works,
 		 const struct sdp_stream_ops *stream);
 int sdp_ulp_open(void);
 void sdp_ulp_close(void);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The interface of a transport.  The protocol above never asks which it has.
+ * A client's connection gets one by its destination, a server's has the one that
+ * the request came by (sdp_xport.c).
  *
  * A transport calls down into the movers (sdp_rx_arrived(), sdp_tx_wc()) and
  * raises events with sdp_conn_event().  It reaches the socket layer only by
@@ -41,6 +43,11 @@ struct sdp_xport {
 	/* Undo one listen().  Process context; sleeps. */
 	void (*unlisten)(u16 port);
 
+	/* Whether this is the transport for a destination, by its address and the
+	 * device that the socket is bound to (0: any).  Any context.
+	 */
+	bool (*reaches)(struct net *net, const struct sdp_addr *remote,
+			int ifindex);
 	/* Look the route up; sets conn->local.ip if it was a wildcard.  Process
 	 * context; may allocate with GFP_KERNEL.  Returns 0 or a negative
 	 * errno: conn->reason is set, or else a resource is lacking.
@@ -126,6 +133,13 @@ struct sdp_xport {
 	/* The last reference to @conn is gone: free xp_priv. */
 	void (*release)(struct sdp_conn *conn);
 };
+
+void sdp_xport_init(const struct sdp_xport *const *xports);
+const struct sdp_xport *sdp_xport_find(struct net *net,
+				       const struct sdp_addr *remote,
+				       int ifindex);
+int sdp_xport_listen(u16 port);
+void sdp_xport_unlisten(u16 port);
 
 struct sdp_xport_upper {
 	/**
