@@ -307,14 +307,13 @@ static void sdp_msg_next_page(struct sdp_conn *conn, struct page_frag *frag,
 	frag->size = page_size(page);
 }
 
-static void sdp_msg_init(struct sdp_msg *msg, u8 op, u8 slots)
+static void sdp_msg_init(struct sdp_msg *msg, u8 op)
 {
 	INIT_LIST_HEAD(&msg->node);
 	msg->page = NULL;
 	msg->payload = 0;
 	msg->charged = 0;
 	msg->op = op;
-	msg->slots = slots;
 	msg->mseq = 0;
 	msg->mid = SDP_MID_DATA;
 	msg->more = false;
@@ -356,7 +355,7 @@ struct sdp_msg *sdp_msg_alloc(struct sdp_conn *conn, struct page_frag *frag,
 		kmem_cache_free(sdp_msg_cache, msg);
 		return NULL;
 	}
-	sdp_msg_init(msg, SDP_OP_SEND, 1);
+	sdp_msg_init(msg, SDP_OP_SEND);
 	get_page(frag->page);
 	msg->page = frag->page;
 	msg->addr = page_address(frag->page) + frag->offset;
@@ -382,7 +381,7 @@ struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
 
 	if (!msg)
 		return NULL;
-	sdp_msg_init(msg, SDP_OP_READ, 1);
+	sdp_msg_init(msg, SDP_OP_READ);
 	msg->buf = buf;
 	return msg;
 }
@@ -391,12 +390,11 @@ struct sdp_msg *sdp_msg_alloc_read(struct sdp_buf *buf, gfp_t gfp)
  * sdp_umr_alloc() - make a struct sdp_umr that has no user memory yet
  * @op: what its own request does: SDP_OP_READ, SDP_OP_WRITE or
  *	SDP_OP_INVALIDATE
- * @slots: send queue slots that the request takes
  *
  * Context: process; sleeps.
  * Return: it, in state SDP_UMR_QUEUED; NULL without memory.
  */
-struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
+struct sdp_umr *sdp_umr_alloc(u8 op)
 {
 	struct sdp_umr *umr = kmem_cache_alloc(sdp_umr_cache, GFP_KERNEL);
 
@@ -413,7 +411,7 @@ struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots)
 	__skb_queue_head_init(&umr->notes);
 	umr->moved = 0;
 	umr->msg = NULL;
-	sdp_msg_init(&umr->op, op, slots);
+	sdp_msg_init(&umr->op, op);
 	umr->op.umr = umr;
 	return umr;
 }

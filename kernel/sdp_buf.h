@@ -57,9 +57,10 @@ enum sdp_op {
 	SDP_OP_READ,		/* RDMA Read into @buf or @umr */
 	SDP_OP_WRITE,		/* RDMA Write of @umr, whose key is invalidated after it */
 	SDP_OP_INVALIDATE,	/* invalidates the key of @umr */
+	/* For can_post() alone: */
+	SDP_OP_ADVERTISE,	/* a message that makes the key of @umr valid */
+	SDP_OP_ANY,		/* any that makes nothing valid */
 };
-
-enum { SDP_OP_SLOTS = 3 };	/* send queue slots that one request takes, at most */
 
 struct sdp_msg {
 	/* On tx.queue, tx.invalidations, tx.posted, tx.ctl_free or zsink.reads. */
@@ -70,15 +71,15 @@ struct sdp_msg {
 	u32 bytes;		/* length of the whole request, when posted */
 	u32 payload;		/* payload bytes; without the headers */
 	u32 charged;		/* bytes of tx.outstanding */
+	u16 sq_position;	/* the transport's: place in its send queue */
 	u32 mseq;		/* MSeq; RDMA Read of @umr: MSeq of the SrcAvail read */
 	u8 op;			/* enum sdp_op */
-	u8 slots;		/* send queue slots that it takes */
 	u8 mid;			/* MID of a message */
 	bool more;		/* the same call will send more right away */
 	bool full;		/* no payload can be added */
 	bool urgent;		/* its last byte is urgent */
 	bool invalidates;		/* Send-with-Invalidate of @rkey */
-	bool signalled;		/* its completion is reported */
+	bool signalled;		/* its completion is wanted; when posted: is reported */
 	bool mapped;		/* for the device; only when posted */
 	struct sdp_buf *buf;	/* RDMA Read into a bounce buffer; else NULL */
 	struct sdp_umr *umr;	/* to read into, write, advertise or invalidate; or NULL */
@@ -150,7 +151,7 @@ static inline void *sdp_msg_payload_at(const struct sdp_msg *msg)
 	return msg->addr + SDP_LEN_BSDH + sdp_wire_ext_len(msg->mid);
 }
 
-struct sdp_umr *sdp_umr_alloc(u8 op, u8 slots);
+struct sdp_umr *sdp_umr_alloc(u8 op);
 void sdp_umr_free(struct sdp_umr *umr);
 u32 sdp_msg_room(const struct sdp_conn *conn, const struct page_frag *frag,
 		 const struct sdp_msg *msg);

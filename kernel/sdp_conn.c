@@ -325,7 +325,6 @@ struct sdp_conn *sdp_conn_alloc(const struct sdp_xport *xp, struct net *net,
 	sdp_zcopy_init(&conn->zsrc, &conn->zsrc_async, &conn->zsink);
 	for (i = 0; i < SDP_CTL_MSGS; i++) {
 		conn->tx.ctl_msg[i].addr = conn->tx.ctl_msg[i].hdr;
-		conn->tx.ctl_msg[i].slots = 1;
 		list_add_tail(&conn->tx.ctl_msg[i].node, &conn->tx.ctl_free);
 	}
 	sdp_mode_init(&conn->mode, 1, 1);

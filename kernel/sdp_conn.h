@@ -54,7 +54,7 @@
 #include "sdp_mode.h"
 #include "sdp_net.h"
 #include "sdp_peer_ring.h"
-#include "sdp_reg_order.h"
+#include "sdp_post_wait.h"
 #include "sdp_ring.h"
 #include "sdp_rtt.h"
 #include "sdp_state.h"
@@ -242,7 +242,7 @@ struct sdp_conn {
 	struct sdp_zsrc zsrc;
 	struct sdp_zsrc_async zsrc_async;
 	struct sdp_zsink zsink;
-	struct sdp_reg_order reg;
+	struct sdp_post_wait post_wait;
 	struct sdp_spare spare;
 	struct sdp_conn_stats stats;
 
@@ -261,11 +261,9 @@ struct sdp_conn {
 		u16 oob;		/* urgent messages not announced yet */
 		u16 ctl;		/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
-		u16 sq_size;		/* slots taken at which posting stops */
-		u16 inflight;		/* send queue slots that are taken */
+		u16 inflight;		/* requests that are posted and not retired */
 		u16 watched_ops;	/* requests in flight whose completion is awaited */
-		u16 unsignalled;	/* slots posted since the last signalled request */
-		u32 unsignalled_bytes;	/* bytes posted since the last signalled request */
+		u16 unsignalled;	/* requests posted since the last signalled one */
 		u32 limit_least;	/* limit of outstanding if the peer reads, bytes */
 		u32 limit_most;		/* limit of outstanding if the peer does not read, bytes */
 		u32 limit;		/* current limit, from limit_least to limit_most */

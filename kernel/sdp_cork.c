@@ -26,7 +26,7 @@ static enum sdp_cork_hold sdp_cork_rule(u8 delay, bool small_out, u32 under_way)
  * @cork: the policy's state; changed
  * @flow: what the peer has acknowledged
  * @partial: whether the message is the last of the stream, and not full
- * @under_way: send queue slots in flight
+ * @under_way: requests in flight
  * @now: current time
  *
  * This is Nagle's rule as in today's TCP: full messages never make a small one

@@ -118,7 +118,6 @@ static void sdp_ctl_fill(struct sdp_conn *conn, u16 bit,
 		break;
 	case SDP_CTL_SINK_AVAIL:
 		msg->umr = sdp_zsink_avail(&conn->zsink);
-		msg->slots = 2;
 		sdp_umr_fill_avail(msg->umr, hdr);
 		hdr->ext.avail.non_discards = conn->mode.snk.nr;
 		break;
@@ -197,7 +196,7 @@ bool sdp_ctl_push(struct sdp_conn *conn)
 	for (i = 0; !(due & sdp_ctl_kinds[i].bit); i++)
 		;
 	bit = sdp_ctl_kinds[i].bit;
-	if (bit == SDP_CTL_SINK_AVAIL && !sdp_post_may_register(conn))
+	if (bit == SDP_CTL_SINK_AVAIL && !sdp_post_can(conn, SDP_OP_ADVERTISE))
 		return false;
 	if (!sdp_post_may(conn, sdp_ctl_kinds[i].mid, SDP_FLOW_CONTROL))
 		return false;

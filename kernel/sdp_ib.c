@@ -444,6 +444,7 @@ const struct sdp_xport sdp_ib_xport = {
 	.route		= sdp_ib_route,
 	.connect	= sdp_ib_connect,
 	.act		= sdp_ib_act,
+	.can_post	= sdp_ib_can_post,
 	.post		= sdp_ib_post,
 	.post_recv	= sdp_ib_post_recv,
 	.poll_recv	= sdp_ib_poll_recv,

@@ -67,11 +67,37 @@ static int sdp_ib_post_write(struct sdp_conn *conn, struct sdp_msg *msg)
 	return sdp_qp_post_write(&ib->qp, msg->umr->umem.mr, &to, msg);
 }
 
+bool sdp_ib_can_post(struct sdp_conn *conn, u8 op)
+{
+	struct sdp_ib *ib = conn->xp_priv;
+
+	return sdp_sq_may(&ib->qp.sq, op == SDP_OP_READ || op == SDP_OP_WRITE ||
+				      op == SDP_OP_ADVERTISE);
+}
+
+/* Places in the send queue; see sdp_qp.c for what is posted. */
+static u16 sdp_ib_places(const struct sdp_msg *msg)
+{
+	switch (msg->op) {
+	case SDP_OP_SEND:
+		return msg->umr ? 2 : 1;	/* registration, message */
+	case SDP_OP_READ:
+		return msg->umr ? 3 : 1;	/* and local invalidation */
+	case SDP_OP_WRITE:
+		return 2;			/* registration, write */
+	default:
+		return 1;
+	}
+}
+
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
 	lockdep_assert_held(&conn->lock);
+	msg->sq_position = sdp_sq_post(&ib->qp.sq, sdp_ib_places(msg),
+				       msg->op == SDP_OP_SEND ? msg->bytes : 0,
+				       &msg->signalled);
 	switch (msg->op) {
 	case SDP_OP_NOTHING:
 		return sdp_qp_post_nothing(&ib->qp, msg);
@@ -177,8 +203,10 @@ void sdp_ib_poll_send(struct sdp_conn *conn)
 		for (i = 0; i < n; i++) {
 			struct sdp_msg *msg = (void *)(uintptr_t)wc[i].wr_id;
 
-			if (wc[i].status == IB_WC_SUCCESS)
+			if (wc[i].status == IB_WC_SUCCESS) {
+				sdp_sq_done(&ib->qp.sq, msg->sq_position);
 				sdp_ib_completed(conn, msg);
+			}
 			sdp_tx_wc(conn, msg, sdp_ib_wc_errno(wc[i].status));
 		}
 	} while (n == SDP_IB_POLL);

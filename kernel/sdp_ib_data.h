@@ -54,6 +54,7 @@ struct sdp_ib {
 	u8 reason;			/* with SDP_IB_REFUSED: sdp_reason */
 };
 
+bool sdp_ib_can_post(struct sdp_conn *conn, u8 op);
 int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg);
 int sdp_ib_reg(struct sdp_conn *conn, struct sdp_umem *umem);
 void sdp_ib_dereg(struct sdp_conn *conn, struct sdp_umem *umem);

@@ -237,9 +237,7 @@ int sdp_ib_build_qp(struct sdp_ib *ib, u16 pkey)
 		return err;
 	return sdp_session_open(ib->conn, &(struct sdp_session_queues){
 			.rq_size	= ib->qp.rq_size,
-			.sq_size	= ib->qp.sq_size,
 			.umem_max	= sdp_mr_bytes(&ib->dev->mrs),
-			.reg_alone	= ib->dev->reg_alone,
 			.can_invalidate	= ib->dev->mrs.pages,
 		});
 }

@@ -6,8 +6,9 @@
  * the same lock keeps their order.  sdp_ctl.c and sdp_tx.c choose what goes,
  * and when; they ask sdp_post_may() first whether there is a credit.
  *
- * The last message of a burst is signalled, and some messages of a long burst.
- * A completion retires all that was posted before it (sdp_tx_wc.c).
+ * The last message of a burst is signalled, and the transport has some messages
+ * of a long burst signalled.  A completion retires all that was posted before it
+ * (sdp_tx_wc.c).
  *
  * A request belongs to tx.posted and the device from here until sdp_tx_wc().
  * If the device refuses one, the send side is broken, and the connection fails.
@@ -16,15 +17,10 @@
 #include "sdp_post.h"
 #include "sdp_trace.h"
 
-enum {
-	SDP_POST_BURST		= 8,		/* slots unsignalled in a row */
-	SDP_POST_BURST_BYTES	= 64 * 1024,	/* bytes unsignalled in a row */
-};
-
 /**
  * sdp_post_op() - post a request
  * @conn: the connection, conn->lock held
- * @msg: the request, on no list; signalled is set as it has to be
+ * @msg: the request, on no list; signalled says whether its completion is wanted
  *
  * Takes neither credit nor sequence number: for a message call sdp_post_msg().
  * If the device refuses the request, the send side is broken, and tx.done says
@@ -34,22 +30,21 @@ enum {
  */
 void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
 {
+	/* Time the round trip of one request per jiffy, at most. */
+	bool timed = !conn->tx.rtt.timed && time_after(jiffies, conn->tx.rtt.at);
+	u64 now = timed ? ktime_get_ns() : 0;
 	int err;
 
-	if (msg->signalled) {
-		conn->tx.unsignalled = 0;
-		conn->tx.unsignalled_bytes = 0;
-	}
-	/* Time the round trip of one request per jiffy, at most. */
-	if (msg->signalled && !conn->tx.rtt.timed && time_after(jiffies, conn->tx.rtt.at)) {
-		conn->tx.rtt.timed = msg;
-		conn->tx.rtt.at = jiffies;
-		conn->tx.rtt.sent_ns = ktime_get_ns();
-	}
 	list_add_tail(&msg->node, &conn->tx.posted);
-	conn->tx.inflight += msg->slots;
+	conn->tx.inflight++;
 	conn->tx.watched_ops += sdp_post_is_watched(msg);
 	err = conn->xp->post(conn, msg);
+	conn->tx.unsignalled = msg->signalled ? 0 : conn->tx.unsignalled + 1;
+	if (timed && msg->signalled) {
+		conn->tx.rtt.timed = msg;
+		conn->tx.rtt.at = jiffies;
+		conn->tx.rtt.sent_ns = now;
+	}
 	if (err) {
 		/* The sequence number is used up: nothing may follow. */
 		trace_sdp_fail(conn->id, err, "post");
@@ -63,7 +58,7 @@ void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg)
  * @conn: the connection, conn->lock held; sdp_post_may() was true
  * @msg: the message, on no list
  * @hdr: its flags and extended header; the rest is filled in
- * @signalled: whether its completion is wanted; it may be signalled anyway
+ * @signalled: whether its completion is wanted; it may be reported anyway
  *
  * Takes a credit and a sequence number.  Errors as for sdp_post_op().
  *
@@ -91,10 +86,7 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 	sdp_wire_put(msg->addr, hdr);
 	msg->mseq = hdr->mseq;
 	msg->bytes = hdr->len;
-	conn->tx.unsignalled += msg->slots;
-	conn->tx.unsignalled_bytes += hdr->len;
-	msg->signalled = signalled || conn->tx.unsignalled >= SDP_POST_BURST ||
-			 conn->tx.unsignalled_bytes >= SDP_POST_BURST_BYTES;
+	msg->signalled = signalled;
 	conn->tx.inflight_bytes += msg->charged;
 	sdp_conn_stats_posted(&conn->stats, msg->payload, msg->payload || msg->umr);
 	if (msg->payload || msg->umr)
@@ -141,7 +133,6 @@ struct sdp_msg *sdp_post_control(struct sdp_conn *conn, u8 mid)
 	if (msg) {
 		list_del_init(&msg->node);
 		msg->op = SDP_OP_SEND;
-		msg->slots = 1;
 		msg->invalidates = false;
 		msg->mid = mid;
 		msg->payload = 0;
@@ -175,22 +166,26 @@ bool sdp_post_nothing(struct sdp_conn *conn)
 }
 
 /**
- * sdp_post_may_register() - whether a request may make a registration valid now
+ * sdp_post_can() - whether the transport takes a request now
  * @conn: the connection, conn->lock held
+ * @op: what it is to do, enum sdp_op
  *
- * On a device with the defect described in sdp_dev.h, such a request has to
- * wait until nothing is in flight.  If nothing in flight is signalled, this
- * posts a request that is, so that a completion will tell.
+ * If nothing in flight is signalled, this posts a request that is, so that a
+ * completion will tell when to try again.
  *
  * Context: process or softirq.
- * Return: false if it has to wait; reg.waits is set then.
+ * Return: false if it has to wait; sdp_post_waits() says so until completions
+ * are reaped.
  */
-bool sdp_post_may_register(struct sdp_conn *conn)
+bool sdp_post_can(struct sdp_conn *conn, u8 op)
 {
-	if (likely(sdp_reg_order_may(&conn->reg, conn->tx.inflight)))
+	if (likely(conn->xp->can_post(conn, op)))
 		return true;
-	trace_sdp_reg_waits(conn->id, conn->tx.inflight_bytes, "in flight");
-	if (conn->tx.unsignalled && !sdp_timers_asks(&conn->timers))
+	sdp_post_wait_set(&conn->post_wait);
+	trace_sdp_post_waits(conn->id, conn->tx.inflight_bytes,
+			    op == SDP_OP_ANY ? "no room" : "in flight");
+	if (op != SDP_OP_ANY && conn->tx.unsignalled &&
+	    !sdp_timers_asks(&conn->timers))
 		sdp_post_nothing(conn);
 	return false;
 }

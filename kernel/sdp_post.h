@@ -24,6 +24,6 @@ void sdp_post_msg(struct sdp_conn *conn, struct sdp_msg *msg,
 void sdp_post_op(struct sdp_conn *conn, struct sdp_msg *msg);
 struct sdp_msg *sdp_post_control(struct sdp_conn *conn, u8 mid);
 bool sdp_post_nothing(struct sdp_conn *conn);
-bool sdp_post_may_register(struct sdp_conn *conn);
+bool sdp_post_can(struct sdp_conn *conn, u8 op);
 
 #endif

@@ -52,7 +52,7 @@ int sdp_qp_create(struct sdp_qp *qp, struct sdp_dev *dev,
 
 	kref_get(&dev->ref);
 	qp->dev = dev;
-	qp->sq_size = dev->sq_size;
+	sdp_sq_init(&qp->sq, dev->sq_size, dev->reg_alone);
 	qp->rq_size = dev->rq_size;
 	qp->recv_cq = sdp_cq_get(&dev->recv_cqs, init->recv_event, init->ctx);
 	if (IS_ERR(qp->recv_cq)) {

@@ -10,13 +10,14 @@
 #define _SDP_QP_H
 
 #include "sdp_dev.h"
+#include "sdp_sq.h"
 
 struct sdp_qp {
 	struct sdp_dev *dev;	/* holds a reference */
 	struct ib_qp *qp;
 	struct sdp_cq *recv_cq;
 	struct sdp_cq *send_cq;
-	u16 sq_size;		/* requests that may be posted */
+	struct sdp_sq sq;	/* its send queue; under the lock that orders posting */
 	u16 rq_size;		/* receives that may be posted */
 };
 

@@ -66,8 +66,6 @@ int sdp_session_open(struct sdp_conn *conn, const struct sdp_session_queues *que
 	int bufs;
 
 	spin_lock_bh(&conn->lock);
-	conn->tx.sq_size = queues->sq_size - (SDP_OP_SLOTS - 1);
-	conn->reg.alone = queues->reg_alone;
 	conn->caps.umem_max = queues->umem_max;
 	conn->caps.can_invalidate = queues->can_invalidate;
 	conn->queues = true;

@@ -8,9 +8,7 @@
 /* What a transport brings into a connection when it has made its queues. */
 struct sdp_session_queues {
 	u16 rq_size;		/* places in the receive queue */
-	u16 sq_size;		/* places in the send queue */
 	u32 umem_max;		/* bytes that one key can be for */
-	bool reg_alone;		/* the device has the defect, see sdp_dev.h */
 	bool can_invalidate;	/* the device takes Send-with-Invalidate */
 };
 

@@ -10,7 +10,7 @@
  * that are refused.
  *
  *	messages	post heard send_done recv_done post_recv credit
- *	zero copy	write read reg dereg reg_fail reg_waits copied zcopy
+ *	zero copy	write read reg dereg reg_fail post_waits copied zcopy
  *			src_told src_late src_withdraw snk_told snk_cancel
  *			snk_void sendsm read_waits mode
  *	receive buffers	ring_grow ring_shrink ring_full no_mem
@@ -258,8 +258,8 @@ DEFINE_EVENT(sdp_why_class, sdp_hold,
 	TP_PROTO(u32 id, size_t bytes, const char *reason),
 	TP_ARGS(id, bytes, reason));
 
-/* A registration waits until nothing, of so many bytes, is in flight. */
-DEFINE_EVENT(sdp_why_class, sdp_reg_waits,
+/* A request waits until others, of so many bytes, are complete. */
+DEFINE_EVENT(sdp_why_class, sdp_post_waits,
 	TP_PROTO(u32 id, size_t bytes, const char *reason),
 	TP_ARGS(id, bytes, reason));
 

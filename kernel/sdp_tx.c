@@ -16,8 +16,8 @@
  * Completions.  Most send completions only free memory, so the send queue is
  * not armed unless somebody needs the event (sdp_tx_needs_event()): a writer
  * that waits for room, a DisConn, AbortConn, keepalive or RDMA operation in
- * flight, messages that wait for a slot in the send queue, for a place of a
- * control message or for a registration, or are held back, or more than
+ * flight, messages that wait for a place in the send queue or of a control
+ * message, or are held back, or more than
  * SDP_TX_LINGER bytes that would otherwise stay allocated on an idle
  * connection.  Otherwise completions are reaped when the next message is
  * posted.
@@ -40,7 +40,7 @@
 enum {
 	SDP_TX_CORK_MS		= 200,		/* ms that corked bytes wait at most */
 	SDP_TX_LINGER		= 16 * 1024,	/* bytes in flight that need an event */
-	SDP_TX_REAP		= 8,		/* slots in flight at which to reap */
+	SDP_TX_REAP		= 8,		/* requests in flight at which to reap */
 };
 
 static const struct sdp_tx_zcopy_ops *sdp_tx_zcopy __ro_after_init;
@@ -230,7 +230,7 @@ static bool sdp_tx_push_invalidate(struct sdp_conn *conn)
 /* Post one request, the most urgent first; false when nothing more may go. */
 static bool sdp_tx_push_one(struct sdp_conn *conn)
 {
-	bool owed = sdp_reg_order_owed(&conn->reg);
+	bool owed = sdp_post_wait_owed(&conn->post_wait);
 
 	if (conn->tx.abort_posted || conn->tx.broken)
 		return false;
@@ -247,27 +247,27 @@ static bool sdp_tx_push_one(struct sdp_conn *conn)
 	if (unlikely(sdp_zsink_has_reads(&conn->zsink)) && !owed &&
 	    sdp_tx_zcopy->push_read(conn))
 		return true;
-	/* A registration waits until nothing is in flight: post nothing else,
-	 * or there would always be something in flight.
+	/* What waits until nothing is in flight would wait for ever if more
+	 * were posted.
 	 */
-	if (unlikely(sdp_reg_order_waits(&conn->reg)))
+	if (unlikely(sdp_post_waits(&conn->post_wait)))
 		return false;
-	sdp_reg_order_take_owed(&conn->reg);
+	sdp_post_wait_take_owed(&conn->post_wait);
 	if (unlikely(sdp_zsrc_async_refused(&conn->zsrc_async))) {
 		;	/* the worker's copies of refused bytes come first */
 	} else if (!list_empty(&conn->tx.queue)) {
 		if (sdp_tx_push_data(conn))
 			return true;
-		sdp_reg_order_owe(&conn->reg);
+		sdp_post_wait_owe(&conn->post_wait);
 	} else if (conn->tx.fin_queued && !conn->tx.fin_posted &&
 		   sdp_src_may_copy(&conn->mode.src)) {
 		if (sdp_ctl_push_fin(conn))
 			return true;
 	}
-	if (unlikely(sdp_reg_order_waits(&conn->reg)))
+	if (unlikely(sdp_post_waits(&conn->post_wait)))
 		return false;
-	/* The reads gave way to a registration of the source (see owed above),
-	 * but no registration waits now: they may go.
+	/* The reads gave way to the source (see owed above), which waits for
+	 * nothing now: they may go.
 	 */
 	if (unlikely(owed && sdp_zsink_has_reads(&conn->zsink)) &&
 	    sdp_tx_zcopy->push_read(conn))
@@ -294,11 +294,10 @@ static bool sdp_tx_needs_event(const struct sdp_conn *conn)
 	if (!conn->tx.inflight)
 		return false;
 	return conn->tx.want_space || sdp_cork_is_held(&conn->cork) ||
-	       sdp_timers_asks(&conn->timers) || sdp_reg_order_waits(&conn->reg) ||
+	       sdp_timers_asks(&conn->timers) || sdp_post_waits(&conn->post_wait) ||
 	       conn->tx.fin_posted || conn->tx.watched_ops ||
 	       conn->tx.abort_posted ||
 	       conn->tx.inflight_bytes > SDP_TX_LINGER ||
-	       conn->tx.inflight >= conn->tx.sq_size ||
 	       list_empty(&conn->tx.ctl_free);
 }
 
@@ -325,13 +324,13 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
 			conn->xp->poll_send(conn);
 		conn->tx.fired = false;
-		sdp_reg_order_begin(&conn->reg);
+		sdp_post_wait_begin(&conn->post_wait);
 		if (sdp_tx_may_post(conn))
-			while (conn->tx.inflight < conn->tx.sq_size &&
+			while (sdp_post_can(conn, SDP_OP_ANY) &&
 			       sdp_tx_push_one(conn))
 				;
 		/* Something waits for completions, which may be there: reap. */
-		if ((sdp_cork_is_held(&conn->cork) || sdp_reg_order_waits(&conn->reg)) && !reap) {
+		if ((sdp_cork_is_held(&conn->cork) || sdp_post_waits(&conn->post_wait)) && !reap) {
 			reap = true;
 			continue;
 		}

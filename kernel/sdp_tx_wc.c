@@ -58,7 +58,6 @@ static void sdp_tx_wc_read(struct sdp_conn *conn, struct sdp_msg *msg)
 static void sdp_tx_wc_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	msg->op = SDP_OP_INVALIDATE;
-	msg->slots = 1;
 	msg->umr->state = SDP_UMR_INVALIDATING;
 	msg->umr->moved = msg->bytes;
 	sdp_zsrc_moved(&conn->zsrc, jiffies);
@@ -75,7 +74,7 @@ static void sdp_tx_wc_one(struct sdp_conn *conn, struct sdp_msg *msg)
 			sdp_rtt_sample(&conn->tx.rtt, ktime_get_ns());
 		conn->tx.rtt.timed = NULL;
 	}
-	conn->tx.inflight -= msg->slots;
+	conn->tx.inflight--;
 	if (unlikely(sdp_post_is_watched(msg))) {
 		conn->tx.watched_ops--;
 		/* Once an error was reported, no byte is queued behind it. */

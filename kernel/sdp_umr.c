@@ -16,19 +16,6 @@
 #include "sdp_trace.h"
 #include "sdp_umr.h"
 
-/* Entries of the send queue that its own request takes. */
-static u8 sdp_umr_slots(u8 op)
-{
-	switch (op) {
-	case SDP_OP_READ:
-		return 3;	/* registration, read, invalidation */
-	case SDP_OP_WRITE:
-		return 2;	/* registration, write; invalidated later */
-	default:
-		return 1;
-	}
-}
-
 enum { SDP_UMR_FIRST = 256 * 1024 };
 
 /**
@@ -79,7 +66,7 @@ struct sdp_umr *sdp_umr_make(struct sdp_conn *conn, u8 op, u8 dir,
 	struct sdp_umr *umr;
 	int err;
 
-	umr = sdp_umr_alloc(op, sdp_umr_slots(op));
+	umr = sdp_umr_alloc(op);
 	if (!umr)
 		return ERR_PTR(-ENOMEM);
 	err = sdp_umem_pin(&umr->umem, conn->sn, iter,

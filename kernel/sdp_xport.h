@@ -64,7 +64,12 @@ struct sdp_xport {
 	 */
 	void (*act)(struct sdp_conn *conn, unsigned int actions);
 
-	/* (q) Post the request that msg->op says.  A message that advertises
+	/* (q) Whether a request of this kind, enum sdp_op, may be posted now.
+	 * If not, it may be when completions were polled.  Under conn->lock.
+	 */
+	bool (*can_post)(struct sdp_conn *conn, u8 op);
+	/* (q) Post the request that msg->op says; can_post() was true.  Sets
+	 * msg->signalled if its completion is reported though it was not wanted.  A message that advertises
 	 * memory first makes its key valid for the peer.  Under conn->lock.
 	 * Returns 0 or a negative errno.
 	 */

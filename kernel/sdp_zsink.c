@@ -391,7 +391,7 @@ bool sdp_zsink_push_read(struct sdp_conn *conn)
 	msg = list_first_entry(&conn->zsink.reads, struct sdp_msg, node);
 	room = msg->umr ? msg->umr->umem.bytes : msg->buf->size;
 	if (msg->umr && (!sdp_zsink_may_read(conn, msg->umr) ||
-			 !sdp_post_may_register(conn)))
+			 !sdp_post_can(conn, SDP_OP_READ)))
 		return false;
 	msg->bytes = min(room, from->left);
 	msg->va = from->va;

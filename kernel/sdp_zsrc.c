@@ -294,7 +294,6 @@ int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
 	sdp_umem_copy(&umr->umem, 0, sdp_msg_payload_at(msg), want);
 	sdp_msg_grow(frag, msg, want);
 	msg->umr = umr;
-	msg->slots = 2;
 	umr->msg = msg;
 	return 0;
 }
@@ -535,7 +534,7 @@ static bool sdp_zsrc_push_write(struct sdp_conn *conn, struct sdp_msg *msg)
 		sdp_zsrc_withdraw(conn, "no room in a SinkAvail");
 		return true;
 	}
-	if (!sdp_post_may_register(conn))
+	if (!sdp_post_can(conn, SDP_OP_WRITE))
 		return false;
 	msg->bytes = umr->umem.bytes;
 	msg->va = to->va;
@@ -573,10 +572,9 @@ static bool sdp_zsrc_push_async(struct sdp_conn *conn, struct sdp_msg *msg)
 		sdp_zsrc_lapse(conn, umr, SDP_CNT_COPIED_REFUSED);
 		return false;
 	}
-	if (!sdp_post_may_register(conn))
+	if (!sdp_post_can(conn, SDP_OP_WRITE))
 		return false;
 	umr->op.op = SDP_OP_WRITE;
-	umr->op.slots = 2;
 	umr->op.full = true;
 	umr->msg = &umr->op;
 	list_add(&umr->op.node, &msg->node);
@@ -594,7 +592,7 @@ static bool sdp_zsrc_push_avail(struct sdp_conn *conn, struct sdp_msg *msg)
 		return false;
 	if (sdp_zsrc_needs_pipeline(conn, msg))
 		return sdp_ctl_push_pipelined(conn);
-	if (!sdp_post_may_register(conn))
+	if (!sdp_post_can(conn, SDP_OP_ADVERTISE))
 		return false;
 	sdp_umr_fill_avail(umr, &hdr);
 	umr->moved = msg->payload;

@@ -22,7 +22,7 @@ owners() {
 	session		session
 	ring		ring
 	stats		conn_stats
-	reg		reg_order session
+	post_wait	post_wait
 	spare		buf conn
 	found		rx
 	zpolicy		zpolicy
