@@ -11,8 +11,8 @@
  * the connection by itself: the event that comes with it does.
  *
  * Teardown, in the order in which it happens:
- *  1. an event leads to a state that asks for SDP_DO_FREE (the DREQ exchange
- *     is over, the attempt was refused, or the device was removed);
+ *  1. an event leads to a state that asks for SDP_DO_FREE (both have
+ *     ended it, the attempt was refused, or the device was removed);
  *  2. the transport, when it has rx.poll, clears SDP_CONN_OPEN and sets
  *     conn->dead: no completion is taken and nothing is posted after that.  It
  *     destroys the queue pair;
@@ -36,9 +36,9 @@ static atomic_t sdp_conn_live = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(sdp_conn_gone);
 
 enum {
-	/* Milliseconds that AbortConn may wait for a credit before the DREQ. */
+	/* Milliseconds that AbortConn may wait for a credit before the end. */
 	SDP_ABORT_MS		= 200,
-	/* The same where no DREQ can follow: as long as a DREQ would wait for
+	/* The same where no end can follow: as long as an end would wait for
 	 * its answer.
 	 */
 	SDP_ABORT_ALONE_MS	= 5000,
@@ -86,7 +86,7 @@ static void sdp_conn_timer(struct work_struct *work)
 	again = sdp_conn_delivers(conn);
 	spin_unlock_bh(&conn->lock);
 	if (abort_late)
-		conn->xp->act(conn, SDP_DO_DREQ);
+		conn->xp->act(conn, SDP_DO_END);
 	else if (again)
 		sdp_conn_start_timer(conn, again);
 	else
@@ -141,7 +141,7 @@ void sdp_conn_stop_timer(struct sdp_conn *conn)
  * @ms: milliseconds; replaces a time set before
  *
  * If an AbortConn still waits to be posted by then it is dropped, and the
- * transport is asked for the DREQ instead.  While the peer takes what was sent
+ * transport is asked for the end instead.  While the peer takes what was sent
  * before close() the timer starts anew.
  *
  * Context: process or softirq.
@@ -500,10 +500,10 @@ static void sdp_conn_await_abort(struct sdp_conn *conn)
 }
 
 /**
- * sdp_conn_tell_abort() - send an AbortConn where the DREQ cannot be sent
+ * sdp_conn_tell_abort() - send an AbortConn where the transport cannot end it
  * @conn: the connection
  *
- * The transport is asked for the DREQ again when the AbortConn is complete, or
+ * The transport is asked for the end again when the AbortConn is complete, or
  * has waited too long: SDP_ABORT_ALONE_MS if the CM lost the connection,
  * SDP_ABORT_MS otherwise.
  *
@@ -526,13 +526,13 @@ bool sdp_conn_tell_abort(struct sdp_conn *conn)
 	return tell;
 }
 
-/* Whether a DREQ or REJ came before our DisConn was posted: queued data is lost
+/* Whether the peer's end or a REJ came before our DisConn was posted: queued data is lost
  * then, so the end is not an orderly one.
  */
 static bool sdp_conn_is_cut_off(const struct sdp_conn *conn,
 				enum sdp_state from, enum sdp_event event)
 {
-	return (event == SDP_EV_DREQ || event == SDP_EV_REFUSED) &&
+	return (event == SDP_EV_END_HEARD || event == SDP_EV_REFUSED) &&
 	       (from == SDP_CLOSING || from == SDP_LAST_ACK) &&
 	       !conn->tx.fin_posted;
 }
@@ -601,12 +601,12 @@ unsigned int sdp_conn_event(struct sdp_conn *conn, enum sdp_event event)
 		sdp_count(conn->sn, SDP_CNT_RESETS, 1);
 	if (actions & SDP_DO_ABORTCONN) {
 		/* The worker posts the AbortConn; its completion, or the timer,
-		 * leads to the DREQ.
+		 * leads to the end.
 		 */
-		actions &= ~SDP_DO_DREQ;
+		actions &= ~SDP_DO_END;
 		sdp_conn_await_abort(conn);
 	}
-	if (actions & (SDP_DO_DREQ | SDP_DO_DREP | SDP_DO_FREE))
+	if (actions & (SDP_DO_END | SDP_DO_END_ACK | SDP_DO_FREE))
 		conn->xp->act(conn, actions);
 	if (actions & SDP_DO_TIMER)
 		sdp_conn_start_timer(conn, READ_ONCE(conn->sn->fin_timeout));

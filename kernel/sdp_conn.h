@@ -121,7 +121,7 @@ enum sdp_tx_done {
 	SDP_TX_DONE_FIN		= 0x01,	/* our DisConn is complete */
 	SDP_TX_DONE_SPACE	= 0x02,	/* there is room for a writer that waits */
 	SDP_TX_DONE_LOST	= 0x04,	/* a post or a completion failed */
-	SDP_TX_DONE_ABORT	= 0x08,	/* our AbortConn is complete: the DREQ may go */
+	SDP_TX_DONE_ABORT	= 0x08,	/* our AbortConn is complete: the end may go */
 	SDP_TX_DONE_TIMEOUT	= 0x10,	/* the peer did not answer in time: give up */
 	SDP_TX_DONE_READ	= 0x20,	/* an RDMA Read brought bytes for the reader */
 	SDP_TX_DONE_UMR	= 0x40,	/* a registration changed its state */

@@ -180,7 +180,7 @@ static bool sdp_ib_dreq_heard(struct sdp_ib *ib)
 	if (!sdp_ib_take_all(ib))
 		return false;
 	sdp_tx_run(ib->conn);
-	sdp_conn_event(ib->conn, SDP_EV_DREQ);
+	sdp_conn_event(ib->conn, SDP_EV_END_HEARD);
 	/* Send a DREP in any state: the table asks for one only in some. */
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 	return true;
@@ -257,7 +257,7 @@ static bool sdp_ib_refused(struct sdp_ib *ib)
 static void sdp_ib_leave_time_wait(struct sdp_ib *ib)
 {
 	if (sdp_conn_state(ib->conn) == SDP_TIME_WAIT_2)
-		sdp_conn_event(ib->conn, SDP_EV_TIMEWAIT_EXIT);
+		sdp_conn_event(ib->conn, SDP_EV_TIME_WAIT_OVER);
 }
 
 static void sdp_ib_lost(struct sdp_ib *ib)
@@ -314,7 +314,7 @@ static bool sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 	case SDP_IB_DREQ_HEARD:
 		return sdp_ib_dreq_heard(ib);
 	case SDP_IB_DREP_HEARD:
-		sdp_conn_event(ib->conn, SDP_EV_DREP);
+		sdp_conn_event(ib->conn, SDP_EV_END_DONE);
 		sdp_ib_leave_time_wait(ib);
 		break;
 	case SDP_IB_LOST:
@@ -359,9 +359,9 @@ static void sdp_ib_act(struct sdp_conn *conn, unsigned int actions)
 {
 	struct sdp_ib *ib = conn->xp_priv;
 
-	if (actions & SDP_DO_DREQ)
+	if (actions & SDP_DO_END)
 		sdp_ib_queue(ib, SDP_IB_SEND_DREQ);
-	if (actions & SDP_DO_DREP)
+	if (actions & SDP_DO_END_ACK)
 		sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 	if (actions & SDP_DO_FREE)
 		sdp_ib_queue(ib, SDP_IB_FREE);

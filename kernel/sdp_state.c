@@ -5,11 +5,11 @@
  * It has one block per state, and a block one line per event that means
  * something there.  What the table relies on:
  *
- *  - DREQ.  A DREQ may overtake the peer's DisConn, so the transport empties
- *    the receive queue before it reports SDP_EV_DREQ (6.1).  A DREQ in
- *    FIN_WAIT_* or CLOSE_WAIT is therefore one without both DisConns: a reset.
- *    If a DisConn was still in the queue, it has changed the state by then.  A
- *    SDP_DO_DREQ that comes of that is void: the CM refuses it, which does no
+ *  - END_HEARD.  The end may overtake the peer's DisConn, so the transport
+ *    empties the receive queue before it reports it (6.1).  An end in FIN_WAIT_*
+ *    or CLOSE_WAIT is therefore one without both DisConns: a reset.  If a
+ *    DisConn was still in the queue, it has changed the state by then.  A
+ *    SDP_DO_END that comes of that is void: the CM refuses it, which does no
  *    harm.
  *  - SHUTDOWN.  In SYN_SENT it ends the attempt, as with TCP: nothing was
  *    promised to anybody.  In SYN_RECV the peer may be established already, so
@@ -18,24 +18,24 @@
  *    only has to post nothing before that event, which holds for data too.
  *  - REFUSED in a state with a connection is a late REJ: the peer's CM has
  *    given the connection up, or ended it before it had our RTU.  There is
- *    nobody to send a DREQ to.  Like a DREQ it is an orderly end after both
+ *    nobody left to tell.  Like END_HEARD it is an orderly end after both
  *    DisConns, and is reported only when the receive queue is empty.
- *  - DREQ or REFUSED while our DisConn is still queued is a reset:
+ *  - END_HEARD or REFUSED while our DisConn is still queued is a reset:
  *    sdp_conn_event() adds SDP_DO_RESET.
- *  - DREP without a DREQ of ours belongs to one that the CM sent for us because
- *    it found the connection stale.
- *  - SDP_DO_DREQ that cannot be carried out.  If the CM knows no connection any
- *    more, the transport reports SDP_EV_DREP and SDP_EV_TIMEWAIT_EXIT instead,
- *    so that TIME_WAIT_1 always ends.  A DREQ that cannot be sent yet is held
- *    for as long as it would wait for an answer.
+ *  - END_DONE without an end of ours: the CM sent a DREQ for us because it found
+ *    the connection stale.
+ *  - SDP_DO_END that cannot be carried out.  If the CM knows no connection any
+ *    more, the transport reports SDP_EV_END_DONE and SDP_EV_TIME_WAIT_OVER
+ *    instead, so that TIME_WAIT_1 always ends.  An end that cannot be sent yet
+ *    is held for as long as it would wait for an answer.
  *  - SDP_DO_ABORTCONN in FIN_WAIT_1, CLOSING and LAST_ACK.  The DisConn may
- *    still be queued.  Then it is dropped with the data before it, and the DREQ
- *    goes alone (6.3).  Otherwise the DREQ waits for the completion of the
+ *    still be queued.  Then it is dropped with the data before it, and the end
+ *    goes alone (6.3).  Otherwise the end waits for the completion of the
  *    AbortConn, but not for long: then FIN_TIMEOUT in TIME_WAIT_1 asks for it.
- *    A second DREQ is void.
+ *    A second end is void.
  *  - Timers.  close() starts the orphan timer, as it knows that nobody is left.
  *    The table starts only the timer of LAST_ACK, which gives the first closer
- *    net.sdp.fin_timeout for its DREQ.  FIN_TIMEOUT asks for no SDP_DO_RESET:
+ *    net.sdp.fin_timeout for its end.  FIN_TIMEOUT asks for no SDP_DO_RESET:
  *    nobody would see it.
  *  - SDP_DO_WAKE means connected.  A failed attempt is reported with its own
  *    error by the function that noticed the failure.
@@ -56,29 +56,29 @@ struct sdp_state_entry {
 /* Events that end the connection in every live state. */
 #define SDP_STATE_ENDS						\
 	[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },	\
-	[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE }, \
-	[SDP_EV_DREP] = { SDP_TIME_WAIT_2, SDP_DO_RESET },		\
-	[SDP_EV_ABORT_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_DREQ }
+	[SDP_EV_TIME_WAIT_OVER] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE }, \
+	[SDP_EV_END_DONE] = { SDP_TIME_WAIT_2, SDP_DO_RESET },		\
+	[SDP_EV_ABORT_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_END }
 
 /* The peer's CM ends the connection: a reset before both DisConns were there,
  * an orderly end after.
  */
 #define SDP_STATE_CM_RESETS						\
-	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP | SDP_DO_RESET },	\
+	[SDP_EV_END_HEARD] = { SDP_TIME_WAIT_2, SDP_DO_END_ACK | SDP_DO_RESET },	\
 	[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE }
 #define SDP_STATE_CM_ENDS						\
-	[SDP_EV_DREQ] = { SDP_TIME_WAIT_2, SDP_DO_DREP },		\
+	[SDP_EV_END_HEARD] = { SDP_TIME_WAIT_2, SDP_DO_END_ACK },		\
 	[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_FREE }
 
 /* Own abort, before and after our DisConn was queued. */
 #define SDP_STATE_ABORT							\
-	[SDP_EV_ABORT] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_DREQ }
+	[SDP_EV_ABORT] = { SDP_TIME_WAIT_1, SDP_DO_RESET | SDP_DO_END }
 #define SDP_STATE_ABORT_FIN						\
 	[SDP_EV_ABORT] = { SDP_TIME_WAIT_1,				\
-			   SDP_DO_RESET | SDP_DO_ABORTCONN | SDP_DO_DREQ }
+			   SDP_DO_RESET | SDP_DO_ABORTCONN | SDP_DO_END }
 #define SDP_STATE_FIN_TIMEOUT						\
 	[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1,			\
-				 SDP_DO_ABORTCONN | SDP_DO_DREQ }
+				 SDP_DO_ABORTCONN | SDP_DO_END }
 
 static const struct sdp_state_entry
 sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
@@ -92,7 +92,7 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 		[SDP_EV_ABORT] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },
 		[SDP_EV_REFUSED] = { SDP_CLOSED, SDP_DO_FREE },
 		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_RESET | SDP_DO_FREE },
-		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
+		[SDP_EV_TIME_WAIT_OVER] = { SDP_CLOSED, SDP_DO_FREE },
 	},
 	[SDP_SYN_RECV] = {
 		[SDP_EV_ESTABLISHED] = { SDP_ESTABLISHED, SDP_DO_WAKE },
@@ -120,14 +120,14 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 	},
 	[SDP_FIN_WAIT_2] = {
 		/* The first closer sends the DREQ. */
-		[SDP_EV_FIN_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_EOF | SDP_DO_DREQ },
+		[SDP_EV_FIN_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_EOF | SDP_DO_END },
 		SDP_STATE_ABORT_FIN,
 		SDP_STATE_FIN_TIMEOUT,
 		SDP_STATE_CM_RESETS,
 		SDP_STATE_ENDS,
 	},
 	[SDP_CLOSING] = {
-		[SDP_EV_FIN_SENT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
+		[SDP_EV_FIN_SENT] = { SDP_TIME_WAIT_1, SDP_DO_END },
 		SDP_STATE_ABORT_FIN,
 		SDP_STATE_FIN_TIMEOUT,
 		SDP_STATE_CM_ENDS,
@@ -141,22 +141,22 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 	},
 	[SDP_LAST_ACK] = {
 		[SDP_EV_FIN_SENT] = { SDP_LAST_ACK, SDP_DO_TIMER },
-		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
+		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_END },
 		SDP_STATE_ABORT_FIN,
 		SDP_STATE_CM_ENDS,
 		SDP_STATE_ENDS,
 	},
 	/* The user was told on the way here, so nothing resets from here on. */
 	[SDP_TIME_WAIT_1] = {
-		[SDP_EV_DREP] = { SDP_TIME_WAIT_2, 0 },
+		[SDP_EV_END_DONE] = { SDP_TIME_WAIT_2, 0 },
 		SDP_STATE_CM_ENDS,
 		/* Our AbortConn did not complete in time. */
-		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_DREQ },
-		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
+		[SDP_EV_FIN_TIMEOUT] = { SDP_TIME_WAIT_1, SDP_DO_END },
+		[SDP_EV_TIME_WAIT_OVER] = { SDP_CLOSED, SDP_DO_FREE },
 		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_FREE },
 	},
 	[SDP_TIME_WAIT_2] = {
-		[SDP_EV_TIMEWAIT_EXIT] = { SDP_CLOSED, SDP_DO_FREE },
+		[SDP_EV_TIME_WAIT_OVER] = { SDP_CLOSED, SDP_DO_FREE },
 		[SDP_EV_LOST] = { SDP_CLOSED, SDP_DO_FREE },
 	},
 };

@@ -378,7 +378,7 @@ static void sdp_tx_settle(struct sdp_conn *conn, u8 done)
 	}
 	if (done & SDP_TX_DONE_ABORT) {
 		sdp_conn_stop_timer(conn);
-		conn->xp->act(conn, SDP_DO_DREQ);
+		conn->xp->act(conn, SDP_DO_END);
 	}
 	if (done & SDP_TX_DONE_SPACE)
 		sdp_conn_write_space(conn);

@@ -59,7 +59,7 @@ struct sdp_xport {
 	 */
 	int (*connect)(struct sdp_conn *conn);
 
-	/* Carry out SDP_DO_DREQ, SDP_DO_DREP and SDP_DO_FREE, and clean up
+	/* Carry out SDP_DO_END, SDP_DO_END_ACK and SDP_DO_FREE, and clean up
 	 * after a refused attempt.  Any context; a worker does it.
 	 */
 	void (*act)(struct sdp_conn *conn, unsigned int actions);

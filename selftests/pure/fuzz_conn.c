@@ -74,32 +74,32 @@ static void check_actions(struct conn *conn, enum sdp_event what,
 		CHECK(!book->resets++);
 	if (todo & SDP_DO_FREE)
 		CHECK(conn->state == SDP_CLOSED && !book->frees++);
-	if (todo & SDP_DO_DREP)
-		CHECK(what == SDP_EV_DREQ && !book->dreps++);
+	if (todo & SDP_DO_END_ACK)
+		CHECK(what == SDP_EV_END_HEARD && !book->dreps++);
 	if (todo & SDP_DO_WAKE)
 		CHECK(what == SDP_EV_ESTABLISHED && !over);
 	if (todo & SDP_DO_TIMER)
 		CHECK(what == SDP_EV_FIN_SENT && conn->state == SDP_LAST_ACK);
 	/* Behind a DisConn only, and with the DREQ that it precedes (6.3). */
 	if (todo & SDP_DO_ABORTCONN)
-		CHECK(book->disconn && todo & SDP_DO_DREQ);
-	if (todo & SDP_DO_DREQ) {
+		CHECK(book->disconn && todo & SDP_DO_END);
+	if (todo & SDP_DO_END) {
 		CHECK(conn->state == SDP_TIME_WAIT_1 && book->was_up);
 		/* A second one only for an AbortConn that did not get out. */
 		CHECK(!book->dreqs++ || (was == SDP_TIME_WAIT_1 &&
 					 what == SDP_EV_FIN_TIMEOUT));
 	}
 	/* And none of them is left out. */
-	if (what == SDP_EV_DREQ &&
+	if (what == SDP_EV_END_HEARD &&
 	    (is_connected(was) || was == SDP_TIME_WAIT_1))
-		CHECK(todo & SDP_DO_DREP);
+		CHECK(todo & SDP_DO_END_ACK);
 	if (what == SDP_EV_SHUTDOWN && is_connected(was) && !book->user_closed)
 		CHECK(todo & SDP_DO_DISCONN);
 	if (what == SDP_EV_FIN_HEARD && was >= SDP_ESTABLISHED &&
 	    is_connected(was) && !book->fin_told)
 		CHECK(todo & SDP_DO_EOF);
 	if (conn->state == SDP_TIME_WAIT_1 && was != SDP_TIME_WAIT_1)
-		CHECK(todo & SDP_DO_DREQ);
+		CHECK(todo & SDP_DO_END);
 	if (what == SDP_EV_FIN_HEARD)
 		book->fin_told |= was >= SDP_ESTABLISHED;
 
@@ -110,7 +110,7 @@ static void check_actions(struct conn *conn, enum sdp_event what,
 	    !(book->eofs && book->disconn))
 		CHECK(todo & SDP_DO_RESET);
 	/* With both DisConns a DREQ is the orderly end. */
-	if (what == SDP_EV_DREQ && book->eofs && book->disconn)
+	if (what == SDP_EV_END_HEARD && book->eofs && book->disconn)
 		CHECK(!(todo & SDP_DO_RESET));
 }
 
@@ -170,7 +170,7 @@ static void check_end(struct conn *conn, bool lost)
 {
 	static const enum sdp_event patience[] = {
 		SDP_EV_SHUTDOWN, SDP_EV_FIN_SENT, SDP_EV_FIN_TIMEOUT,
-		SDP_EV_DREP, SDP_EV_TIMEWAIT_EXIT,
+		SDP_EV_END_DONE, SDP_EV_TIME_WAIT_OVER,
 	};
 	u32 i;
 

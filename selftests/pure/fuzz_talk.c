@@ -83,7 +83,7 @@ static u32 make_step(u8 *to)
 	};
 	static const u8 events[] = {
 		SDP_EV_ESTABLISHED, SDP_EV_SHUTDOWN, SDP_EV_FIN_SENT,
-		SDP_EV_FIN_TIMEOUT, SDP_EV_DREQ,
+		SDP_EV_FIN_TIMEOUT, SDP_EV_END_HEARD,
 	};
 	u32 i;
 

@@ -192,7 +192,7 @@ static void happen(struct end *end, enum happening what)
 		event(end, SDP_EV_FIN_TIMEOUT);
 		break;
 	case TIMEWAIT:
-		event(end, SDP_EV_TIMEWAIT_EXIT);
+		event(end, SDP_EV_TIME_WAIT_OVER);
 		break;
 	default:
 		break;

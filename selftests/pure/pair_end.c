@@ -119,11 +119,11 @@ void event(struct end *end, enum sdp_event what)
 	if (todo & SDP_DO_ABORTCONN)
 		post_abort_conn(end);
 	/* The CM knows that it is void when the peer's came first. */
-	if ((todo & SDP_DO_DREQ) && !end->dreq_heard)
-		cm_send(end->peer, SDP_EV_DREQ);
-	if (todo & SDP_DO_DREP) {
+	if ((todo & SDP_DO_END) && !end->dreq_heard)
+		cm_send(end->peer, SDP_EV_END_HEARD);
+	if (todo & SDP_DO_END_ACK) {
 		CHECK(end->dreq_heard, "%s", end->name);
-		cm_send(end->peer, SDP_EV_DREP);
+		cm_send(end->peer, SDP_EV_END_DONE);
 	}
 	if (todo & SDP_DO_TIMER)
 		end->timer = true;
@@ -434,7 +434,7 @@ void cm_deliver(struct end *end)
 			event(end, what);
 		return;
 	}
-	if (what == SDP_EV_DREQ) {
+	if (what == SDP_EV_END_HEARD) {
 		end->dreq_heard = true;
 		/* The peer's DisConn may be among what was not polled (6.1). */
 		seen[SEEN_DREQ_FIRST] += end->cq.head && !end->eof_heard;
