@@ -207,7 +207,7 @@ class Agent:
                     lines.append('lines were lost')
                     continue
                 text = text.split(';', 1)[1].split('\n')[0]
-                if not re.match(r'rxe\d+: qp#\d+ |make_send_cqe: \d+ callbacks suppressed|'
+                if not re.match(r'(rxe\d+|rdma_rxe): qp#\d+ |make_send_cqe: \d+ callbacks suppressed|'
                                 r'.* used greatest stack depth: |'
                                 r'.*: Budget exhausted after napi rescheduled|'
                                 r'hrtimer: interrupt took \d+ ns', text):
