@@ -570,6 +570,8 @@ def user_timeout(t, silent):
     c, s = t.up()
     t.counted_by_case = {'aborts', 'resets'}
     t.remote.option(s, socket.IPPROTO_TCP, 18, int(800 * FACTOR))
+    # It would grow to megabytes without credits, and not be full before the time is over.
+    t.remote.option(s, socket.SOL_SOCKET, socket.SO_SNDBUF, 100000)
     # The last progress comes between the two.
     least = most = time.monotonic()
     c.port.silent = silent
