@@ -20,7 +20,7 @@
  *
  * Device removal: sdp_dev calls sdp_ib_remove(), which marks every connection
  * of the device as lost; their workers destroy what they have on it.  A
- * connection with a socket lives on without its device half, with the bytes
+ * connection with a socket lives on without its queue pair, with the bytes
  * that had arrived.
  */
 #include <linux/slab.h>
@@ -30,14 +30,14 @@
 #include "sdp_conn.h"
 #include "sdp_ib.h"
 #include "sdp_ib_active.h"
-#include "sdp_ib_data.h"
+#include "sdp_ib_cm.h"
 #include "sdp_ib_passive.h"
 #include "sdp_ib_port.h"
-#include "sdp_ib_qp.h"
 #include "sdp_rx.h"
 #include "sdp_session.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
+#include "sdp_verbs.h"
 
 /* Rejected for now.  The peer has no room; or its CM has yet to end a
  * connection of this queue pair's number, left from an earlier attempt or from
@@ -53,9 +53,9 @@ static bool sdp_ib_is_for_now(enum ib_cm_rej_reason reason)
 
 static int sdp_ib_cm_heard(struct sdp_ib *ib, const struct ib_cm_event *event)
 {
-	trace_sdp_cm(ib->conn->id, "event", event->event);
+	trace_sdp_cm(ib->verbs.conn->id, "event", event->event);
 	/* The peer is there, if late. */
-	WRITE_ONCE(ib->conn->silent_at, 0);
+	WRITE_ONCE(ib->verbs.conn->silent_at, 0);
 	switch (event->event) {
 	case IB_CM_REP_RECEIVED:
 		return sdp_ib_cm_rep(ib, event);
@@ -63,7 +63,7 @@ static int sdp_ib_cm_heard(struct sdp_ib *ib, const struct ib_cm_event *event)
 		sdp_ib_queue(ib, SDP_IB_RTU);
 		break;
 	case IB_CM_REJ_RECEIVED:
-		trace_sdp_cm(ib->conn->id, "REJ reason",
+		trace_sdp_cm(ib->verbs.conn->id, "REJ reason",
 			     event->param.rej_rcvd.reason);
 		if (sdp_ib_is_for_now(event->param.rej_rcvd.reason))
 			sdp_ib_queue(ib, SDP_IB_BUSY);
@@ -116,12 +116,12 @@ static int sdp_ib_cm_event(struct ib_cm_id *cm_id,
 	if (!ib)
 		return 0;
 	rcu_read_lock();
-	lives = refcount_inc_not_zero(&ib->conn->ref);
+	lives = refcount_inc_not_zero(&ib->verbs.conn->ref);
 	rcu_read_unlock();
 	if (!lives)
 		return 0;
 	err = sdp_ib_cm_heard(ib, event);
-	sdp_conn_put(ib->conn);
+	sdp_conn_put(ib->verbs.conn);
 	return err;
 }
 
@@ -140,9 +140,9 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 	if (!err) {
 		ib->awaits_rtu = false;
 		ib->dreq_held = false;
-		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
+		sdp_conn_start_timer(ib->verbs.conn, SDP_IB_DREQ_MS);
 	} else if (err == -ENOMEM && !ib->abort_tried &&
-		   sdp_conn_tell_abort(ib->conn)) {
+		   sdp_conn_tell_abort(ib->verbs.conn)) {
 		/* There will be no DREQ: an AbortConn tells the peer. */
 		ib->abort_tried = true;
 	} else if (ib->awaits_rtu) {
@@ -151,7 +151,7 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
 		 */
 		ib->awaits_rtu = false;
 		ib->dreq_held = true;
-		sdp_conn_start_timer(ib->conn, SDP_IB_DREQ_MS);
+		sdp_conn_start_timer(ib->verbs.conn, SDP_IB_DREQ_MS);
 	} else {
 		/* Not connected, or the peer's DREQ crossed ours, or ours was
 		 * sent before and its time is over: there is nothing to wait
@@ -166,10 +166,10 @@ static void sdp_ib_send_dreq(struct sdp_ib *ib)
  */
 static bool sdp_ib_take_all(struct sdp_ib *ib)
 {
-	if (!sdp_rx_claim(ib->conn))
+	if (!sdp_rx_claim(ib->verbs.conn))
 		return false;
-	sdp_rx_hear(ib->conn);
-	sdp_rx_unclaim(ib->conn);
+	sdp_rx_hear(ib->verbs.conn);
+	sdp_rx_unclaim(ib->verbs.conn);
 	return true;
 }
 
@@ -179,8 +179,8 @@ static bool sdp_ib_dreq_heard(struct sdp_ib *ib)
 {
 	if (!sdp_ib_take_all(ib))
 		return false;
-	sdp_tx_run(ib->conn);
-	sdp_conn_event(ib->conn, SDP_EV_END_HEARD);
+	sdp_tx_run(ib->verbs.conn);
+	sdp_conn_event(ib->verbs.conn, SDP_EV_END_HEARD);
 	/* Send a DREP in any state: the table asks for one only in some. */
 	sdp_ib_queue(ib, SDP_IB_SEND_DREP);
 	return true;
@@ -191,7 +191,7 @@ static bool sdp_ib_dreq_heard(struct sdp_ib *ib)
  */
 static bool sdp_ib_broken(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 
 	if (sdp_conn_state(conn) < SDP_ESTABLISHED) {
 		sdp_conn_refuse(conn, ENETUNREACH, SDP_REASON_DEVICE);
@@ -206,7 +206,7 @@ static bool sdp_ib_broken(struct sdp_ib *ib)
 /* Steps 2 and 3 of the teardown described in sdp_conn.c. */
 static bool sdp_ib_free(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 
 	if (!sdp_session_close(conn))
 		return false;
@@ -217,16 +217,7 @@ static bool sdp_ib_free(struct sdp_ib *ib)
 		rdma_destroy_id(ib->resolver);
 	if (ib->cm_id)
 		ib_destroy_cm_id(ib->cm_id);
-	sdp_ib_unlist(ib);
-	if (ib->qp.qp)
-		ib_destroy_qp(ib->qp.qp);
-	ib->qp.qp = NULL;
-	sdp_tx_drop(conn);
-	sdp_ib_unmap_all(conn);
-	sdp_qp_destroy(&ib->qp);
-	if (ib->dev)
-		sdp_dev_put(ib->dev);
-	ib->dev = NULL;
+	sdp_verbs_close(&ib->verbs);
 	sdp_conn_stop_timer(conn);
 	trace_sdp_cm(conn->id, "freed", 0);
 	sdp_conn_put(conn);
@@ -235,12 +226,12 @@ static bool sdp_ib_free(struct sdp_ib *ib)
 
 static bool sdp_ib_refused(struct sdp_ib *ib)
 {
-	enum sdp_state state = sdp_conn_state(ib->conn);
+	enum sdp_state state = sdp_conn_state(ib->verbs.conn);
 
 	if (state == SDP_CLOSED)
 		return true;
 	if (state < SDP_ESTABLISHED) {
-		sdp_conn_refuse(ib->conn, ib->err, ib->reason);
+		sdp_conn_refuse(ib->verbs.conn, ib->err, ib->reason);
 		return true;
 	}
 	/* A late REJ: the peer's CM gave up after we were established, or the
@@ -248,21 +239,21 @@ static bool sdp_ib_refused(struct sdp_ib *ib)
 	 */
 	if (!sdp_ib_take_all(ib))
 		return false;
-	sdp_tx_run(ib->conn);
-	sdp_conn_event(ib->conn, SDP_EV_REFUSED);
+	sdp_tx_run(ib->verbs.conn);
+	sdp_conn_event(ib->verbs.conn, SDP_EV_REFUSED);
 	return true;
 }
 
 /* The time wait is ib_cm's own: the connection does not stay for it. */
 static void sdp_ib_leave_time_wait(struct sdp_ib *ib)
 {
-	if (sdp_conn_state(ib->conn) == SDP_TIME_WAIT_2)
-		sdp_conn_event(ib->conn, SDP_EV_TIME_WAIT_OVER);
+	if (sdp_conn_state(ib->verbs.conn) == SDP_TIME_WAIT_2)
+		sdp_conn_event(ib->verbs.conn, SDP_EV_TIME_WAIT_OVER);
 }
 
 static void sdp_ib_lost(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 
 	sdp_count(conn->sn, SDP_CNT_DEVICE_GONE, 1);
 	if (sdp_conn_state(conn) < SDP_ESTABLISHED)
@@ -314,7 +305,7 @@ static bool sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 	case SDP_IB_DREQ_HEARD:
 		return sdp_ib_dreq_heard(ib);
 	case SDP_IB_DREP_HEARD:
-		sdp_conn_event(ib->conn, SDP_EV_END_DONE);
+		sdp_conn_event(ib->verbs.conn, SDP_EV_END_DONE);
 		sdp_ib_leave_time_wait(ib);
 		break;
 	case SDP_IB_LOST:
@@ -337,7 +328,7 @@ static bool sdp_ib_do(struct sdp_ib *ib, enum sdp_ib_todo what)
 static void sdp_ib_work(struct work_struct *work)
 {
 	struct sdp_ib *ib = container_of(work, struct sdp_ib, work);
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 	unsigned long todo;
 
 	while (!ib->freed && (todo = READ_ONCE(ib->todo))) {
@@ -353,11 +344,34 @@ static void sdp_ib_work(struct work_struct *work)
 	sdp_conn_put(conn);
 }
 
+/* The verbs half calls these, in any context. */
+
+static void sdp_ib_qp_heard(struct sdp_verbs *v)
+{
+	sdp_ib_queue(sdp_ib_of_verbs(v), SDP_IB_COMM_EST);
+}
+
+static void sdp_ib_qp_broken(struct sdp_verbs *v)
+{
+	sdp_ib_queue(sdp_ib_of_verbs(v), SDP_IB_BROKEN);
+}
+
+static void sdp_ib_dev_lost(struct sdp_verbs *v)
+{
+	sdp_ib_queue(sdp_ib_of_verbs(v), SDP_IB_LOST);
+}
+
+static const struct sdp_verbs_ops sdp_ib_verbs_ops = {
+	.heard	= sdp_ib_qp_heard,
+	.broken	= sdp_ib_qp_broken,
+	.lost	= sdp_ib_dev_lost,
+};
+
 /* The table */
 
 static void sdp_ib_act(struct sdp_conn *conn, unsigned int actions)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_ib *ib = sdp_ib_of(conn);
 
 	if (actions & SDP_DO_END)
 		sdp_ib_queue(ib, SDP_IB_SEND_DREQ);
@@ -369,64 +383,20 @@ static void sdp_ib_act(struct sdp_conn *conn, unsigned int actions)
 
 static void sdp_ib_poll_free(struct sdp_conn *conn)
 {
-	sdp_ib_queue_again(conn->xp_priv);
-}
-
-static void sdp_ib_info(struct sdp_conn *conn, char *device, size_t size,
-			u8 *port, u32 *qpn, u32 *peer_qpn)
-{
-	struct sdp_ib *ib = conn->xp_priv;
-
-	spin_lock_bh(&conn->lock);
-	if (conn->queues) {
-		strscpy(device, dev_name(&ib->dev->ib->dev), size);
-		*port = ib->port_num;
-		*qpn = ib->qp.qp->qp_num;
-		*peer_qpn = ib->peer_qpn;
-	}
-	spin_unlock_bh(&conn->lock);
+	sdp_ib_queue_again(sdp_ib_of(conn));
 }
 
 static void sdp_ib_release(struct sdp_conn *conn)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_ib *ib = sdp_ib_of(conn);
 
 	kfree_rcu(ib, rcu);
 }
 
-enum { SDP_IB_TELL = 64 };	/* connections told between two pauses */
-
-/* Tell some of @untold, and put them back on the device's list. */
-static void sdp_ib_tell_lost(struct sdp_dev *dev, struct list_head *untold)
-{
-	struct sdp_ib *ib, *next;
-	int n = SDP_IB_TELL;
-
-	lockdep_assert_held(&dev->lock);
-	list_for_each_entry_safe(ib, next, untold, dev_node) {
-		list_move_tail(&ib->dev_node, &dev->conns);
-		sdp_ib_queue(ib, SDP_IB_LOST);
-		if (!--n)
-			return;
-	}
-}
-
 static void sdp_ib_remove(struct sdp_dev *dev)
 {
-	LIST_HEAD(untold);
-
 	sdp_ib_ports_remove(dev);
-	spin_lock_bh(&dev->lock);
-	dev->going = true;	/* no connection joins the list any more */
-	list_splice_init(&dev->conns, &untold);
-	while (!list_empty(&untold)) {
-		sdp_ib_tell_lost(dev, &untold);
-		/* A connection that ends meanwhile leaves the list it is on. */
-		spin_unlock_bh(&dev->lock);
-		cond_resched();
-		spin_lock_bh(&dev->lock);
-	}
-	spin_unlock_bh(&dev->lock);
+	sdp_verbs_remove(dev);
 }
 
 static const struct sdp_dev_ops sdp_ib_dev_ops = {
@@ -444,22 +414,9 @@ const struct sdp_xport sdp_ib_xport = {
 	.route		= sdp_ib_route,
 	.connect	= sdp_ib_connect,
 	.act		= sdp_ib_act,
-	.can_post	= sdp_ib_can_post,
-	.post		= sdp_ib_post,
-	.post_recv	= sdp_ib_post_recv,
-	.poll_recv	= sdp_ib_poll_recv,
-	.poll_send	= sdp_ib_poll_send,
-	.arm_recv	= sdp_ib_arm_recv,
-	.arm_send	= sdp_ib_arm_send,
+	SDP_VERBS_DATA_OPS,
 	.poll_free	= sdp_ib_poll_free,
 	.established	= sdp_ib_established,
-	.map		= sdp_ib_map,
-	.unmap		= sdp_ib_unmap,
-	.reg		= sdp_ib_reg,
-	.dereg		= sdp_ib_dereg,
-	.invalidated	= sdp_ib_invalidated,
-	.unmap_msg	= sdp_ib_unmap_msg,
-	.info		= sdp_ib_info,
 	.release	= sdp_ib_release,
 };
 
@@ -476,6 +433,7 @@ int __init sdp_ib_init(const struct sdp_xport_upper *upper)
 
 	sdp_ib_hooks = (struct sdp_ib_hooks){
 		.work		= sdp_ib_work,
+		.verbs		= &sdp_ib_verbs_ops,
 		.cm_event	= sdp_ib_cm_event,
 		.xp		= &sdp_ib_xport,
 		.upper		= upper,

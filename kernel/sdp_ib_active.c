@@ -21,8 +21,8 @@
 #include "sdp_conn.h"
 #include "sdp_ib_active.h"
 #include "sdp_ib_addr.h"
+#include "sdp_ib_cm.h"
 #include "sdp_ib_port.h"
-#include "sdp_ib_qp.h"
 #include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_session.h"
@@ -109,7 +109,7 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 {
 	struct sdp_ib *ib = id->context;
 
-	trace_sdp_cm(ib->conn->id, rdma_event_msg(event->event), event->status);
+	trace_sdp_cm(ib->verbs.conn->id, rdma_event_msg(event->event), event->status);
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		sdp_ib_queue(ib, SDP_IB_ROUTE);
@@ -137,7 +137,7 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
 
 /**
  * sdp_ib_ask_address() - SDP_IB_AGAIN: resolve the address, with more time
- * @ib: the device half; its resolver is idle
+ * @ib: the CM half; its resolver is idle
  *
  * The RDMA core looks at the neighbour when it is asked, when the neighbour's
  * state changes, and when the time is over.  It misses a change between its
@@ -148,7 +148,7 @@ static int sdp_ib_resolver_event(struct rdma_cm_id *id,
  */
 void sdp_ib_ask_address(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 	struct sockaddr_storage src, dst;
 	int err;
 
@@ -166,7 +166,7 @@ void sdp_ib_ask_address(struct sdp_ib *ib)
 
 /**
  * sdp_ib_resolve() - SDP_IB_RESOLVE: begin to resolve the peer's address
- * @ib: the device half
+ * @ib: the CM half
  *
  * Called again for another try when the peer had no room.  Does nothing if the
  * attempt has ended.
@@ -175,7 +175,7 @@ void sdp_ib_ask_address(struct sdp_ib *ib)
  */
 void sdp_ib_resolve(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 	int err;
 
 	if (sdp_conn_state(conn) != SDP_SYN_SENT)
@@ -206,7 +206,7 @@ void sdp_ib_resolve(struct sdp_ib *ib)
 
 /**
  * sdp_ib_resolve_route() - SDP_IB_ROUTE: the address is resolved, ask for the path
- * @ib: the device half; its resolver knows the device
+ * @ib: the CM half; its resolver knows the device
  *
  * Context: worker; sleeps.
  */
@@ -219,14 +219,14 @@ void sdp_ib_resolve_route(struct sdp_ib *ib)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 		return;
 	}
-	err = sdp_ib_check_device(ib->conn,
+	err = sdp_ib_check_device(ib->verbs.conn,
 				  ib->resolver->route.addr.dev_addr.bound_dev_if);
 	if (err == -ENODEV) {
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 		return;
 	}
 	if (!err)
-		err = rdma_resolve_route(ib->resolver, ib->conn->limit_ms);
+		err = rdma_resolve_route(ib->resolver, ib->verbs.conn->limit_ms);
 	if (sdp_ib_short_of(err))
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
 	else if (err)
@@ -251,14 +251,14 @@ static int sdp_ib_open(struct sdp_ib *ib, const struct rdma_cm_id *id)
 {
 	int err;
 
-	if (ib->dev)	/* another try: there may be a queue pair already */
-		err = ib->dev->ib == id->device &&
-		      ib->port_num == id->port_num ? 0 : -ENODEV;
+	if (ib->verbs.dev)	/* another try: there may be a queue pair already */
+		err = ib->verbs.dev->ib == id->device &&
+		      ib->verbs.port_num == id->port_num ? 0 : -ENODEV;
 	else
-		err = sdp_ib_enlist(ib, id->device);
+		err = sdp_verbs_enlist(&ib->verbs, id->device);
 	if (err)
 		return err;
-	ib->port_num = id->port_num;
+	ib->verbs.port_num = id->port_num;
 	ib->cm_id = ib_create_cm_id(id->device, sdp_ib_hooks.cm_event, ib);
 	if (IS_ERR(ib->cm_id)) {
 		err = PTR_ERR(ib->cm_id);
@@ -270,7 +270,7 @@ static int sdp_ib_open(struct sdp_ib *ib, const struct rdma_cm_id *id)
 static int sdp_ib_try_req(struct sdp_ib *ib)
 {
 	struct rdma_cm_id *id = ib->resolver;
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 	u8 data[SDP_LEN_HELLO];
 	struct ib_cm_req_param req = {
 		.primary_path	= id->route.path_rec,
@@ -295,17 +295,17 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 	err = sdp_ib_open(ib, id);
 	if (err)
 		return err;
-	if (!ib->qp.qp) {
-		err = sdp_ib_build_qp(ib,
+	if (!ib->verbs.qp.qp) {
+		err = sdp_verbs_open(&ib->verbs,
 				      be16_to_cpu(id->route.path_rec->pkey));
 		if (err)
 			return err;
 	}
 	sdp_session_put_hello(conn, data);
-	req.qp_num = ib->qp.qp->qp_num;
+	req.qp_num = ib->verbs.qp.qp->qp_num;
 	req.starting_psn = ib->psn;
-	req.responder_resources = ib->dev->max_rd_atom;
-	req.initiator_depth = ib->dev->max_rd_atom;
+	req.responder_resources = ib->verbs.dev->max_rd_atom;
+	req.initiator_depth = ib->verbs.dev->max_rd_atom;
 	trace_sdp_cm(conn->id, "send REQ", ntohs(conn->remote.port));
 	return ib_send_cm_req(ib->cm_id, &req);
 }
@@ -318,8 +318,8 @@ static int sdp_ib_try_sidr(struct sdp_ib *ib)
 		.path		= id->route.path_rec,
 		.sgid_attr	= id->route.addr.dev_addr.sgid_attr,
 		.service_id	= cpu_to_be64(SDP_IB_SERVICE_ID +
-					      ntohs(ib->conn->remote.port)),
-		.timeout_ms	= max_t(u32, ib->conn->limit_ms / 16, 1),
+					      ntohs(ib->verbs.conn->remote.port)),
+		.timeout_ms	= max_t(u32, ib->verbs.conn->limit_ms / 16, 1),
 		.max_cm_retries	= SDP_IB_CM_RETRIES,
 	};
 	int err;
@@ -327,14 +327,14 @@ static int sdp_ib_try_sidr(struct sdp_ib *ib)
 	err = sdp_ib_open(ib, id);
 	if (err)
 		return err;
-	trace_sdp_cm(ib->conn->id, "send SIDR REQ",
-		     ntohs(ib->conn->remote.port));
+	trace_sdp_cm(ib->verbs.conn->id, "send SIDR REQ",
+		     ntohs(ib->verbs.conn->remote.port));
 	return ib_send_cm_sidr_req(ib->cm_id, &req);
 }
 
 /**
  * sdp_ib_send_req() - SDP_IB_REQ: the route is resolved, send the REQ
- * @ib: the device half; afterwards it has a CM id and no resolver
+ * @ib: the CM half; afterwards it has a CM id and no resolver
  *
  * Makes the queue pair, unless an earlier try has made it.
  *
@@ -344,9 +344,9 @@ void sdp_ib_send_req(struct sdp_ib *ib)
 {
 	int err;
 
-	if (sdp_conn_state(ib->conn) != SDP_SYN_SENT)
+	if (sdp_conn_state(ib->verbs.conn) != SDP_SYN_SENT)
 		return;		/* the attempt is over */
-	err = ib->conn->probe ? sdp_ib_try_sidr(ib) : sdp_ib_try_req(ib);
+	err = ib->verbs.conn->probe ? sdp_ib_try_sidr(ib) : sdp_ib_try_req(ib);
 	if (err == -ENODEV)
 		sdp_ib_refuse(ib, ENETUNREACH, SDP_REASON_NO_DEVICE);
 	else if (err)	/* a provider's own errno is not for users */
@@ -359,7 +359,7 @@ void sdp_ib_send_req(struct sdp_ib *ib)
 
 /**
  * sdp_ib_cm_rep() - keep what a REP says, and queue SDP_IB_REP
- * @ib: the device half
+ * @ib: the CM half
  * @event: the REP, with the HelloAck
  *
  * Context: process (callback of ib_cm); must not wait.
@@ -369,13 +369,13 @@ int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 {
 	enum sdp_wire_verdict verdict;
 
-	verdict = sdp_session_get_hello_ack(ib->conn, event->private_data);
+	verdict = sdp_session_get_hello_ack(ib->verbs.conn, event->private_data);
 	if (verdict != SDP_WIRE_OK) {
-		trace_sdp_cm(ib->conn->id, sdp_wire_verdict_name(verdict), 0);
+		trace_sdp_cm(ib->verbs.conn->id, sdp_wire_verdict_name(verdict), 0);
 		sdp_ib_refuse(ib, ECONNREFUSED, SDP_REASON_PROTOCOL);
 		return 0;
 	}
-	ib->peer_qpn = event->param.rep_rcvd.remote_qpn;
+	ib->verbs.peer_qpn = event->param.rep_rcvd.remote_qpn;
 	/* Our worker may be late, and the peer's CM repeats its REP only within
 	 * the time of our attempt.  The MRA tells it that we have the REP, so
 	 * that the peer does not give up.
@@ -387,13 +387,13 @@ int sdp_ib_cm_rep(struct sdp_ib *ib, const struct ib_cm_event *event)
 
 /**
  * sdp_ib_rep() - SDP_IB_REP: the HelloAck is good, go to RTS and send the RTU
- * @ib: the device half
+ * @ib: the CM half
  *
  * Context: worker; sleeps.
  */
 void sdp_ib_rep(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 	int err;
 
 	if (sdp_conn_state(conn) != SDP_SYN_SENT)
@@ -422,7 +422,7 @@ void sdp_ib_rep(struct sdp_ib *ib)
 
 /**
  * sdp_ib_busy() - SDP_IB_BUSY: the peer rejected for now
- * @ib: the device half; on the active side it loses its CM id until the next
+ * @ib: the CM half; on the active side it loses its CM id until the next
  *	try
  *
  * The peer's backlog is full, its limits are reached, or its CM takes us for an
@@ -435,7 +435,7 @@ void sdp_ib_rep(struct sdp_ib *ib)
  */
 void sdp_ib_busy(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 
 	/* The peer's CM gives the same reason for a server that ends the
 	 * connection before our RTU has come, and for a client that is closed
@@ -461,23 +461,23 @@ void sdp_ib_busy(struct sdp_ib *ib)
 
 /**
  * sdp_ib_timed_out() - SDP_IB_TIMEOUT: the attempt's time, or a pause, is over
- * @ib: the device half, of either side
+ * @ib: the CM half, of either side
  *
  * Context: worker; sleeps.
  */
 void sdp_ib_timed_out(struct sdp_ib *ib)
 {
 	/* It may have been established while this waited its turn. */
-	if (sdp_conn_state(ib->conn) >= SDP_ESTABLISHED)
+	if (sdp_conn_state(ib->verbs.conn) >= SDP_ESTABLISHED)
 		return;
 	if (ib->busy_ms && !ib->cm_id && time_before(jiffies, ib->deadline)) {
-		sdp_ib_set_timer(ib, ib->conn->limit_ms);
+		sdp_ib_set_timer(ib, ib->verbs.conn->limit_ms);
 		sdp_ib_resolve(ib);
 	} else if (ib->busy_ms) {
-		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_BUSY);
+		sdp_conn_refuse(ib->verbs.conn, ETIMEDOUT, SDP_REASON_BUSY);
 	} else if (ib->resolver && !ib->resolved) {
-		sdp_conn_refuse(ib->conn, EHOSTUNREACH, SDP_REASON_NO_ROUTE);
+		sdp_conn_refuse(ib->verbs.conn, EHOSTUNREACH, SDP_REASON_NO_ROUTE);
 	} else {
-		sdp_conn_refuse(ib->conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
+		sdp_conn_refuse(ib->verbs.conn, ETIMEDOUT, SDP_REASON_TIMEOUT);
 	}
 }

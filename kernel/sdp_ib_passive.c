@@ -22,8 +22,8 @@
 #include "sdp_check.h"
 #include "sdp_conn.h"
 #include "sdp_ib_addr.h"
+#include "sdp_ib_cm.h"
 #include "sdp_ib_passive.h"
-#include "sdp_ib_qp.h"
 #include "sdp_refill.h"
 #include "sdp_rx.h"
 #include "sdp_session.h"
@@ -34,13 +34,13 @@ static void sdp_ib_keep_req(struct sdp_ib *ib, struct ib_cm_id *cm_id,
 			    const struct ib_cm_req_event_param *req)
 {
 	ib->cm_id = cm_id;
-	ib->port_num = req->port;
-	ib->peer_qpn = req->remote_qpn;
+	ib->verbs.port_num = req->port;
+	ib->verbs.peer_qpn = req->remote_qpn;
 	ib->rep_timeout = req->remote_cm_response_timeout;
 	/* ib_cm has swapped them: what the peer initiates is ours to answer. */
 	ib->responder_resources = min(req->responder_resources,
-				      ib->dev->max_rd_atom);
-	ib->initiator_depth = min(req->initiator_depth, ib->dev->max_rd_atom);
+				      ib->verbs.dev->max_rd_atom);
+	ib->initiator_depth = min(req->initiator_depth, ib->verbs.dev->max_rd_atom);
 }
 
 /* Reject for good: without a reason of its own the peer would take it for a
@@ -127,7 +127,7 @@ int sdp_ib_req(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		return PTR_ERR(conn) == -ENOMEM ? -ENOBUFS : PTR_ERR(conn);
 	}
 	ib = sdp_ib_alloc(conn);
-	if (!ib || sdp_ib_enlist(ib, device)) {
+	if (!ib || sdp_verbs_enlist(&ib->verbs, device)) {
 		sdp_conn_refuse(conn, ENOMEM, SDP_REASON_LIMIT);
 		sdp_conn_put(conn);
 		return -ENODEV;
@@ -160,7 +160,7 @@ static unsigned long sdp_ib_silent_at(const struct sdp_ib *ib)
 
 static int sdp_ib_try_build(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 	u8 data[SDP_LEN_HELLO_ACK];
 	struct ib_cm_rep_param rep = {
 		.private_data	= data,
@@ -174,15 +174,15 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	int mask, err;
 	u16 pkey;
 
-	/* The CM knows the P_Key index; sdp_ib_build_qp() wants the key. */
+	/* The CM knows the P_Key index; sdp_verbs_open() wants the key. */
 	err = ib_cm_init_qp_attr(ib->cm_id, &attr, &mask);
 	if (err)
 		return err;
-	err = ib_get_cached_pkey(ib->dev->ib, ib->port_num, attr.pkey_index,
+	err = ib_get_cached_pkey(ib->verbs.dev->ib, ib->verbs.port_num, attr.pkey_index,
 				 &pkey);
 	if (err)
 		return err;
-	err = sdp_ib_build_qp(ib, pkey);
+	err = sdp_verbs_open(&ib->verbs, pkey);
 	if (err)
 		return err;
 	sdp_session_begin(conn);
@@ -190,7 +190,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 	if (err)
 		return err;
 	sdp_session_put_hello_ack(conn, data);
-	rep.qp_num = ib->qp.qp->qp_num;
+	rep.qp_num = ib->verbs.qp.qp->qp_num;
 	rep.starting_psn = ib->psn;
 	trace_sdp_cm(conn->id, "send REP", sdp_session_bufs(conn));
 	WRITE_ONCE(conn->silent_at, sdp_ib_silent_at(ib));
@@ -209,7 +209,7 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
 
 /**
  * sdp_ib_build() - SDP_IB_BUILD: make the queue pair and send the REP
- * @ib: the device half, from sdp_ib_req()
+ * @ib: the CM half, from sdp_ib_req()
  *
  * A failure is reported by sdp_ib_refuse().
  *
@@ -217,17 +217,17 @@ static int sdp_ib_try_build(struct sdp_ib *ib)
  */
 void sdp_ib_build(struct sdp_ib *ib)
 {
-	unsigned int limit = READ_ONCE(ib->conn->sn->require_timeout);
+	unsigned int limit = READ_ONCE(ib->verbs.conn->sn->require_timeout);
 	int err;
 
-	if (sdp_conn_state(ib->conn) != SDP_SYN_RECV)
+	if (sdp_conn_state(ib->verbs.conn) != SDP_SYN_RECV)
 		return;
 	err = sdp_ib_try_build(ib);
 	/* The peer had our REP and is gone already: no lack of room. */
 	if (err && sdp_ib_is_ended(ib))
 		return;
 	if (err) {
-		sdp_count(ib->conn->sn, SDP_CNT_REJECT_LIMIT, 1);
+		sdp_count(ib->verbs.conn->sn, SDP_CNT_REJECT_LIMIT, 1);
 		/* Destroying the CM id sends the REJ. */
 		sdp_ib_refuse(ib, -err, SDP_REASON_LIMIT);
 		return;
@@ -236,7 +236,7 @@ void sdp_ib_build(struct sdp_ib *ib)
 	 * limit of ours a peer that does not exist would hold its place for
 	 * hours.
 	 */
-	if (sdp_conn_state(ib->conn) == SDP_SYN_RECV)
+	if (sdp_conn_state(ib->verbs.conn) == SDP_SYN_RECV)
 		queue_delayed_work(sdp_ib_wq, &ib->timeout,
 				   msecs_to_jiffies(limit));
 }
@@ -257,7 +257,7 @@ void sdp_ib_build(struct sdp_ib *ib)
  */
 void sdp_ib_established(struct sdp_conn *conn)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_ib *ib = sdp_ib_of(conn);
 
 	sdp_conn_event(conn, SDP_EV_ESTABLISHED);
 	cancel_delayed_work(&ib->timeout);
@@ -272,13 +272,13 @@ static void sdp_ib_end_wait_for_rtu(struct sdp_ib *ib)
 
 /**
  * sdp_ib_comm_est() - SDP_IB_COMM_EST: the peer has had our REP
- * @ib: the device half; nothing happens if it does not wait for that
+ * @ib: the CM half; nothing happens if it does not wait for that
  *
  * Context: worker; sleeps.
  */
 void sdp_ib_comm_est(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 
 	if (sdp_conn_state(conn) != SDP_SYN_RECV ||
 	    !test_bit(SDP_CONN_OPEN, &conn->flags))
@@ -290,7 +290,7 @@ void sdp_ib_comm_est(struct sdp_ib *ib)
 
 /**
  * sdp_ib_rtu() - SDP_IB_RTU: the RTU arrived
- * @ib: the device half
+ * @ib: the CM half
  *
  * A DREQ that waited for the RTU is sent.
  *
@@ -304,7 +304,7 @@ void sdp_ib_rtu(struct sdp_ib *ib)
 
 /**
  * sdp_ib_no_rtu() - SDP_IB_NO_RTU: the CM has repeated our REP in vain
- * @ib: the device half
+ * @ib: the CM half
  *
  * If no message has come the connection is refused.  Otherwise it goes on, but
  * without its CM id: from then on keepalives notice when the peer is gone, and
@@ -314,7 +314,7 @@ void sdp_ib_rtu(struct sdp_ib *ib)
  */
 void sdp_ib_no_rtu(struct sdp_ib *ib)
 {
-	struct sdp_conn *conn = ib->conn;
+	struct sdp_conn *conn = ib->verbs.conn;
 
 	if (sdp_conn_state(conn) == SDP_SYN_RECV) {
 		sdp_conn_refuse(conn, ETIMEDOUT, SDP_REASON_TIMEOUT);

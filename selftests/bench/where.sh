@@ -50,7 +50,7 @@ device rxe_do_task
 device rxe_post_send
 module sdp_ib_work
 module sdp_rx_work
-module sdp_ib_build_qp
+module sdp_verbs_open
 module sdp_ib_try_req client
 module sdp_ib_rep client
 module sdp_ib_try_build server
@@ -108,7 +108,7 @@ awk -v plain="$plain" -v traced="$traced" -v ns=$ns '
 		up = d > 1 ? name[task, d - 1] : ""
 		of[task, d] = side[f] ? side[f] : d > 1 ? of[task, d - 1] : "either"
 		if (f == "ib_modify_qp") {
-			f = f (up == "sdp_ib_build_qp" ? ", INIT" : state[task, up]++ % 2 ? ", RTS" : ", RTR")
+			f = f (up == "sdp_verbs_open" ? ", INIT" : state[task, up]++ % 2 ? ", RTS" : ", RTR")
 			group[f] = "qp"
 		}
 		name[task, d] = f

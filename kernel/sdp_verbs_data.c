@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The data path of the transport over verbs: posting, completions, mappings.
+ * The data path over verbs: posting, completions, mappings.
  *
  * These are entries of struct sdp_xport (sdp_xport.h), called by the files that
  * move data, under their locks.  Nothing here knows of the CM.  What the device
@@ -9,27 +9,27 @@
  */
 #include <rdma/ib_verbs.h>
 #include "sdp_conn.h"
-#include "sdp_ib_data.h"
+#include "sdp_verbs.h"
 #include "sdp_rx.h"
 #include "sdp_tx.h"
 #include "sdp_tx_wc.h"
 
 enum {
-	SDP_IB_POLL	= 4,	/* completions polled at a time, on the stack */
+	SDP_VERBS_POLL	= 4,	/* completions polled at a time, on the stack */
 };
 
 /* What the peer may do with memory that is advertised to it. */
-static int sdp_ib_access(const struct sdp_umem *umem)
+static int sdp_verbs_access(const struct sdp_umem *umem)
 {
 	return umem->dir == DMA_TO_DEVICE ? IB_ACCESS_REMOTE_READ :
 	       IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE;
 }
 
-static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
+static int sdp_verbs_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	struct sdp_umem *umem = msg->umr ? &msg->umr->umem : NULL;
-	struct sdp_ib *ib = conn->xp_priv;
-	struct ib_device *device = ib->dev->ib;
+	struct sdp_verbs *v = conn->xp_priv;
+	struct ib_device *device = v->dev->ib;
 
 	msg->dma = ib_dma_map_single(device, msg->addr, msg->bytes,
 				     DMA_TO_DEVICE);
@@ -37,46 +37,46 @@ static int sdp_ib_post_send(struct sdp_conn *conn, struct sdp_msg *msg)
 		return -ENOMEM;
 	msg->mapped = true;
 	if (msg->invalidates)
-		return sdp_qp_post_end(&ib->qp, msg->rkey, msg->dma, msg->bytes,
+		return sdp_qp_post_end(&v->qp, msg->rkey, msg->dma, msg->bytes,
 				       msg, msg->signalled ? IB_SEND_SIGNALED : 0);
 	/* A peer that sleeps until it is solicited must hear of urgent data. */
-	return sdp_qp_post_send(&ib->qp, umem ? umem->mr : NULL,
-				umem ? sdp_ib_access(umem) : 0, msg->dma,
+	return sdp_qp_post_send(&v->qp, umem ? umem->mr : NULL,
+				umem ? sdp_verbs_access(umem) : 0, msg->dma,
 				msg->bytes, msg,
 				(msg->signalled ? IB_SEND_SIGNALED : 0) |
 				(msg->urgent ? IB_SEND_SOLICITED : 0));
 }
 
-static int sdp_ib_post_read(struct sdp_conn *conn, struct sdp_msg *msg)
+static int sdp_verbs_post_read(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	const struct sdp_qp_remote from = { .va = msg->va, .rkey = msg->rkey };
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
 	if (msg->umr)
-		return sdp_qp_post_read(&ib->qp, msg->umr->umem.mr, 0,
+		return sdp_qp_post_read(&v->qp, msg->umr->umem.mr, 0,
 					msg->bytes, &from, msg);
-	return sdp_qp_post_read(&ib->qp, NULL, msg->buf->dma, msg->bytes, &from,
+	return sdp_qp_post_read(&v->qp, NULL, msg->buf->dma, msg->bytes, &from,
 				msg);
 }
 
-static int sdp_ib_post_write(struct sdp_conn *conn, struct sdp_msg *msg)
+static int sdp_verbs_post_write(struct sdp_conn *conn, struct sdp_msg *msg)
 {
 	const struct sdp_qp_remote to = { .va = msg->va, .rkey = msg->rkey };
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
-	return sdp_qp_post_write(&ib->qp, msg->umr->umem.mr, &to, msg);
+	return sdp_qp_post_write(&v->qp, msg->umr->umem.mr, &to, msg);
 }
 
-bool sdp_ib_can_post(struct sdp_conn *conn, u8 op)
+bool sdp_verbs_can_post(struct sdp_conn *conn, u8 op)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
-	return sdp_sq_may(&ib->qp.sq, op == SDP_OP_READ || op == SDP_OP_WRITE ||
+	return sdp_sq_may(&v->qp.sq, op == SDP_OP_READ || op == SDP_OP_WRITE ||
 				      op == SDP_OP_ADVERTISE);
 }
 
 /* Places in the send queue; see sdp_qp.c for what is posted. */
-static u16 sdp_ib_places(const struct sdp_msg *msg)
+static u16 sdp_verbs_places(const struct sdp_msg *msg)
 {
 	switch (msg->op) {
 	case SDP_OP_SEND:
@@ -90,36 +90,36 @@ static u16 sdp_ib_places(const struct sdp_msg *msg)
 	}
 }
 
-int sdp_ib_post(struct sdp_conn *conn, struct sdp_msg *msg)
+int sdp_verbs_post(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
 	lockdep_assert_held(&conn->lock);
-	msg->sq_position = sdp_sq_post(&ib->qp.sq, sdp_ib_places(msg),
+	msg->sq_position = sdp_sq_post(&v->qp.sq, sdp_verbs_places(msg),
 				       msg->op == SDP_OP_SEND ? msg->bytes : 0,
 				       &msg->signalled);
 	switch (msg->op) {
 	case SDP_OP_NOTHING:
-		return sdp_qp_post_nothing(&ib->qp, msg);
+		return sdp_qp_post_nothing(&v->qp, msg);
 	case SDP_OP_READ:
-		return sdp_ib_post_read(conn, msg);
+		return sdp_verbs_post_read(conn, msg);
 	case SDP_OP_WRITE:
-		return sdp_ib_post_write(conn, msg);
+		return sdp_verbs_post_write(conn, msg);
 	case SDP_OP_INVALIDATE:
-		return sdp_qp_post_invalidate(&ib->qp, msg->umr->umem.mr, msg);
+		return sdp_qp_post_invalidate(&v->qp, msg->umr->umem.mr, msg);
 	default:
-		return sdp_ib_post_send(conn, msg);
+		return sdp_verbs_post_send(conn, msg);
 	}
 }
 
 /* Account what a request has done to memory when it has completed. */
-static void sdp_ib_completed(struct sdp_conn *conn, struct sdp_msg *msg)
+static void sdp_verbs_completed(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 	struct sdp_mr *mr;
 
 	if (msg->op == SDP_OP_READ && !msg->umr) {
-		ib_dma_sync_single_for_cpu(ib->dev->ib, msg->buf->dma,
+		ib_dma_sync_single_for_cpu(v->dev->ib, msg->buf->dma,
 					   msg->bytes, DMA_FROM_DEVICE);
 	} else if (msg->op == SDP_OP_READ || msg->op == SDP_OP_INVALIDATE) {
 		mr = msg->umr->umem.mr;
@@ -127,7 +127,7 @@ static void sdp_ib_completed(struct sdp_conn *conn, struct sdp_msg *msg)
 	}
 }
 
-static int sdp_ib_wc_errno(enum ib_wc_status status)
+static int sdp_verbs_wc_errno(enum ib_wc_status status)
 {
 	switch (status) {
 	case IB_WC_SUCCESS:
@@ -140,33 +140,33 @@ static int sdp_ib_wc_errno(enum ib_wc_status status)
 	}
 }
 
-void sdp_ib_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg)
+void sdp_verbs_unmap_msg(struct sdp_conn *conn, struct sdp_msg *msg)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
-	ib_dma_unmap_single(ib->dev->ib, msg->dma, msg->bytes, DMA_TO_DEVICE);
+	ib_dma_unmap_single(v->dev->ib, msg->dma, msg->bytes, DMA_TO_DEVICE);
 	msg->mapped = false;
 }
 
-int sdp_ib_post_recv(struct sdp_conn *conn, struct sdp_buf *buf)
+int sdp_verbs_post_recv(struct sdp_conn *conn, struct sdp_buf *buf)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
 	lockdep_assert_held(&conn->lock);
-	ib_dma_sync_single_for_device(ib->dev->ib, buf->dma, buf->size,
+	ib_dma_sync_single_for_device(v->dev->ib, buf->dma, buf->size,
 				      DMA_FROM_DEVICE);
-	return sdp_qp_post_recv(&ib->qp, buf->dma, buf->size, buf);
+	return sdp_qp_post_recv(&v->qp, buf->dma, buf->size, buf);
 }
 
-int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
+int sdp_verbs_poll_recv(struct sdp_conn *conn, int budget)
 {
-	struct sdp_ib *ib = conn->xp_priv;
-	struct ib_wc wc[SDP_IB_POLL];
+	struct sdp_verbs *v = conn->xp_priv;
+	struct ib_wc wc[SDP_VERBS_POLL];
 	int i, n, want, done = 0;
 
 	do {
-		want = min_t(int, budget - done, SDP_IB_POLL);
-		n = ib_poll_cq(ib->qp.recv_cq->cq, want, wc);
+		want = min_t(int, budget - done, SDP_VERBS_POLL);
+		n = ib_poll_cq(v->qp.recv_cq->cq, want, wc);
 		for (i = 0; i < n; i++) {
 			struct sdp_buf *buf = (void *)(uintptr_t)wc[i].wr_id;
 			u32 bytes = 0;
@@ -178,7 +178,7 @@ int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 			if (wc[i].status == IB_WC_SUCCESS &&
 			    wc[i].opcode == IB_WC_RECV) {
 				bytes = wc[i].byte_len;
-				ib_dma_sync_single_for_cpu(ib->dev->ib,
+				ib_dma_sync_single_for_cpu(v->dev->ib,
 							   buf->dma, bytes,
 							   DMA_FROM_DEVICE);
 				buf->invalidated = wc[i].wc_flags &
@@ -192,59 +192,59 @@ int sdp_ib_poll_recv(struct sdp_conn *conn, int budget)
 	return done;
 }
 
-void sdp_ib_poll_send(struct sdp_conn *conn)
+void sdp_verbs_poll_send(struct sdp_conn *conn)
 {
-	struct sdp_ib *ib = conn->xp_priv;
-	struct ib_wc wc[SDP_IB_POLL];
+	struct sdp_verbs *v = conn->xp_priv;
+	struct ib_wc wc[SDP_VERBS_POLL];
 	int i, n;
 
 	do {
-		n = ib_poll_cq(ib->qp.send_cq->cq, SDP_IB_POLL, wc);
+		n = ib_poll_cq(v->qp.send_cq->cq, SDP_VERBS_POLL, wc);
 		for (i = 0; i < n; i++) {
 			struct sdp_msg *msg = (void *)(uintptr_t)wc[i].wr_id;
 
 			if (wc[i].status == IB_WC_SUCCESS) {
-				sdp_sq_done(&ib->qp.sq, msg->sq_position);
-				sdp_ib_completed(conn, msg);
+				sdp_sq_done(&v->qp.sq, msg->sq_position);
+				sdp_verbs_completed(conn, msg);
 			}
-			sdp_tx_wc(conn, msg, sdp_ib_wc_errno(wc[i].status));
+			sdp_tx_wc(conn, msg, sdp_verbs_wc_errno(wc[i].status));
 		}
-	} while (n == SDP_IB_POLL);
+	} while (n == SDP_VERBS_POLL);
 }
 
-bool sdp_ib_arm_recv(struct sdp_conn *conn)
+bool sdp_verbs_arm_recv(struct sdp_conn *conn)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
-	return sdp_cq_arm(ib->qp.recv_cq);
+	return sdp_cq_arm(v->qp.recv_cq);
 }
 
-bool sdp_ib_arm_send(struct sdp_conn *conn)
+bool sdp_verbs_arm_send(struct sdp_conn *conn)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
-	return sdp_cq_arm(ib->qp.send_cq);
+	return sdp_cq_arm(v->qp.send_cq);
 }
 
-int sdp_ib_map(struct sdp_conn *conn, struct sdp_buf *buf)
+int sdp_verbs_map(struct sdp_conn *conn, struct sdp_buf *buf)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 	int err = -ENODEV;
 
 	spin_lock_bh(&conn->lock);
 	if (conn->queues) {
-		buf->dma = ib_dma_map_page(ib->dev->ib, buf->page, 0,
+		buf->dma = ib_dma_map_page(v->dev->ib, buf->page, 0,
 					   buf->size, DMA_FROM_DEVICE);
-		buf->mapped = !ib_dma_mapping_error(ib->dev->ib, buf->dma);
+		buf->mapped = !ib_dma_mapping_error(v->dev->ib, buf->dma);
 		err = buf->mapped ? 0 : -ENOMEM;
 	}
 	spin_unlock_bh(&conn->lock);
 	return err;
 }
 
-void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
+void sdp_verbs_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 
 	lockdep_assert_held(&conn->rx.lock);
 	/*
@@ -252,30 +252,30 @@ void sdp_ib_unmap(struct sdp_conn *conn, struct sdp_buf *buf)
 	 * appended by the processor since (sdp_rx_merge()).  Another sync, from
 	 * a bounce buffer or by invalidating the cache, would lose that.
 	 */
-	if (!ib_uses_virt_dma(ib->dev->ib))
-		dma_unmap_page_attrs(ib->dev->ib->dma_device, buf->dma,
+	if (!ib_uses_virt_dma(v->dev->ib))
+		dma_unmap_page_attrs(v->dev->ib->dma_device, buf->dma,
 				     buf->size, DMA_FROM_DEVICE,
 				     DMA_ATTR_SKIP_CPU_SYNC);
 	buf->mapped = false;
 }
 
-void sdp_ib_invalidated(struct sdp_conn *conn, struct sdp_umem *umem)
+void sdp_verbs_invalidated(struct sdp_conn *conn, struct sdp_umem *umem)
 {
 	struct sdp_mr *mr = umem->mr;
 
 	mr->valid = false;
 }
 
-int sdp_ib_reg(struct sdp_conn *conn, struct sdp_umem *umem)
+int sdp_verbs_reg(struct sdp_conn *conn, struct sdp_umem *umem)
 {
-	struct sdp_ib *ib = conn->xp_priv;
+	struct sdp_verbs *v = conn->xp_priv;
 	struct sdp_dev *dev = NULL;
 	struct sdp_mr *mr;
 	int err;
 
 	spin_lock_bh(&conn->lock);
 	if (conn->queues) {
-		dev = ib->dev;
+		dev = v->dev;
 		kref_get(&dev->ref);
 	}
 	spin_unlock_bh(&conn->lock);
@@ -299,7 +299,7 @@ fail:
 	return err;
 }
 
-void sdp_ib_dereg(struct sdp_conn *conn, struct sdp_umem *umem)
+void sdp_verbs_dereg(struct sdp_conn *conn, struct sdp_umem *umem)
 {
 	struct sdp_dev *dev = umem->dev;
 
@@ -309,18 +309,18 @@ void sdp_ib_dereg(struct sdp_conn *conn, struct sdp_umem *umem)
 }
 
 /**
- * sdp_ib_unmap_all() - undo sdp_ib_map() for all buffers of a connection
+ * sdp_verbs_unmap_all() - undo sdp_verbs_map() for all buffers of a connection
  * @conn: the connection; its queue pair is gone
  *
  * Context: process; takes conn->rx.lock.
  */
-void sdp_ib_unmap_all(struct sdp_conn *conn)
+void sdp_verbs_unmap_all(struct sdp_conn *conn)
 {
 	struct sdp_buf *buf;
 
 	spin_lock_bh(&conn->rx.lock);
 	list_for_each_entry(buf, &conn->rx.all, all)
 		if (buf->mapped)
-			sdp_ib_unmap(conn, buf);
+			sdp_verbs_unmap(conn, buf);
 	spin_unlock_bh(&conn->rx.lock);
 }
