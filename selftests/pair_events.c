@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Two hosts, and events that a card may raise on one of them; soft-RoCE raises
- * none, so kernel/rxe/verbs_events.c does (scripts/vm --rxe).  TCP has no such
+ * none, so selftests/modules/verbs_events.c does (scripts/vm --rxe).  TCP has no such
  * thing: what is compared with it is the error that each side is told, that of a
  * connection that was reset.
  */
