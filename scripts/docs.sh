@@ -10,7 +10,7 @@
 # One line for each that is not so; ends with 1 then.
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit
-texts=(README.md CONTRIBUTING.md docs/*.md)
+texts=(README.md CONTRIBUTING.md docs/*.md selftests/README.md)
 bad=0
 
 wrong() {
