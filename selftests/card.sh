@@ -9,6 +9,6 @@ insmod "$(dirname "$module")/verbs_local.ko" || {
 	echo "Bail out! there is no verbs_local: scripts/vm --rxe"
 	exit 2
 }
-limit 900 "$bin/sdp_socket" -t 'zcopy_*' -t 'lease_*' -v door1-v4 -v door3-v6 || failed=1
+limit 900 "$bin/sdp_socket" -t 'zcopy_*' -t 'lease_*' -v family-v4 -v ulp-v6 || failed=1
 check card.looks_at_local_addresses test "$(cat /sys/module/verbs_local/parameters/looked)" -gt 100
 finish

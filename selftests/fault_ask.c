@@ -142,7 +142,7 @@ static void after_outcome(struct step *st, int ret)
 	nonblock(st->p.c, false);
 	fault_again(st, ret, call_later);
 	st->p.s = accept_any(st->p.l);
-	if (variant->door != DOOR3)
+	if (variant->via != VIA_ULP)
 		must_be_sdp(st->p.c);
 	fault_talk(st->p.c, st->p.s);
 }
@@ -172,7 +172,7 @@ static int call_outcome(struct step *st)
 }
 
 /* And what is done when nobody is in a call, at both ends. */
-TEST_LIMIT(connect_later_wide, BIT(DOOR1_V4) | BIT(DOOR2_V6) | BIT(DOOR3_V4), 400)
+TEST_LIMIT(connect_later_wide, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 400)
 {
 	static const struct op op = {
 		"connect, non-blocking", before_later, call_outcome, after_outcome,
@@ -252,10 +252,10 @@ TEST_LIMIT(destroyed_faults, ~0u, 120)
 
 /* --------------------------------------------------------------- SDP_FALLBACK */
 
-/* What it is to become: what the door does not have by itself. */
+/* What it is to become: what the way in does not have by itself. */
 static int fallback(void)
 {
-	return variant->door != DOOR3;
+	return variant->via != VIA_ULP;
 }
 
 static void before_fallback(struct step *st)

@@ -18,10 +18,10 @@
 
 static int call_socket(struct step *st)
 {
-	st->fd = variant->door == DOOR1 ?
+	st->fd = variant->via == VIA_FAMILY ?
 		socket(AF_INET_SDP, SOCK_STREAM, 0) :
 		socket(variant->family, SOCK_STREAM,
-		       variant->door == DOOR2 ? IPPROTO_SDP : 0);
+		       variant->via == VIA_PROTO ? IPPROTO_SDP : 0);
 	return st->fd;
 }
 
@@ -31,7 +31,7 @@ static void after_socket(struct step *st, int ret)
 	(void)ret;
 }
 
-TEST_LIMIT(socket_faults, ~ON_DOOR3, 60)
+TEST_LIMIT(socket_faults, ~ON_ULP, 60)
 {
 	static const struct op op = {
 		"socket", fault_nothing, call_socket,
@@ -58,7 +58,7 @@ static void after_ulp(struct step *st, int ret)
 	fault_again(st, ret, call_ulp);
 }
 
-TEST_LIMIT(ulp_faults, ON_DOOR3, 60)
+TEST_LIMIT(ulp_faults, ON_ULP, 60)
 {
 	static const struct op op = {
 		"TCP_ULP", before_ulp, call_ulp, after_ulp, { ENOMEM },
@@ -115,8 +115,8 @@ static void after_listen(struct step *st, int ret)
 	fault_again(st, ret, call_listen);
 	OK(connect_to(c, &st->p.addr));
 	s = accept_any(st->fd);
-	/* Door 3 may have been left with TCP alone. */
-	if (variant->door != DOOR3)
+	/* By TCP_ULP it may have been left with TCP alone. */
+	if (variant->via != VIA_ULP)
 		must_be_sdp(c);
 	fault_talk(c, s);
 	close(c);
@@ -149,7 +149,7 @@ static void after_connect(struct step *st, int ret)
 {
 	fault_again(st, ret, call_connect);
 	st->p.s = accept_any(st->p.l);
-	if (variant->door != DOOR3)
+	if (variant->via != VIA_ULP)
 		must_be_sdp(st->p.c);
 	fault_talk(st->p.c, st->p.s);
 }
@@ -741,7 +741,7 @@ static void after_dump(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(diag_faults, BIT(DOOR1_V4), 60)
+TEST_LIMIT(diag_faults, BIT(FAMILY_V4), 60)
 {
 	static const struct op op = {
 		"sock_diag", fault_before_talk, call_dump, after_dump,
@@ -785,7 +785,7 @@ static void after_ip_info(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(ip_info_faults, ON_DOOR3, 60)
+TEST_LIMIT(ip_info_faults, ON_ULP, 60)
 {
 	static const struct op op = {
 		"IP_SDP_INFO", before_ip_info, call_ip_info, after_ip_info, { EFAULT },
@@ -828,7 +828,7 @@ static void after_counters(struct step *st, int ret)
 }
 
 /* Nothing of it is the module's own: anywhere in it, as for TCP. */
-TEST_LIMIT(counters_faults, BIT(TCP_V4) | BIT(DOOR1_V4) | BIT(DOOR3_V4), 60)
+TEST_LIMIT(counters_faults, BIT(TCP_V4) | BIT(FAMILY_V4) | BIT(ULP_V4), 60)
 {
 	static const struct op op = {
 		"/proc/net/sdpstat", before_counters, call_proc, after_counters,
@@ -856,7 +856,7 @@ static void after_peers(struct step *st, int ret)
 	fault_after_talk(st, ret);
 }
 
-TEST_LIMIT(peers_faults, ON_DOOR3, 60)
+TEST_LIMIT(peers_faults, ON_ULP, 60)
 {
 	static const struct op op = {
 		"/proc/net/sdp_peers", before_peers, call_proc, after_peers,

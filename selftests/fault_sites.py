@@ -25,6 +25,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+SELFTESTS = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(SELFTESTS, 'lib'))
+from variants import VARIANTS  # noqa: E402
+
 ALLOCATES = re.compile(
     r'alloc|create|_insert|xa_store|frag_refill|'
     r'register_(pernet|net_sysctl|client)|rhashtable_init|'
@@ -42,24 +47,25 @@ TIMES = {'skb_page_frag_refill': 2, '__kvmalloc_node_noprof': 2,
          '__xa_store': 2, 'xa_store': 2, '__xa_alloc': 2, '__xa_insert': 2}
 
 # Which of two messages comes first is by chance: once more, until both did.
-AGAIN = ('door3-v4', 'life_one_slab', r'ib_send_cm_dre')
+AGAIN = ('ulp-v4', 'life_one_slab', r'ib_send_cm_dre')
 
 # The variant, the cases, and which places they are for (a filter only: it saves time).
 RUNS = (
-    ('door3-v4', 'life_one_slab', r'.text '),
+    ('ulp-v4', 'life_one_slab', r'.text '),
     AGAIN, AGAIN,
-    ('door3-v4', 'listen_faults', r'listen'),
-    ('door3-v4', 'lend_1m_faults lease_faults take_faults fetch_faults',
+    ('ulp-v4', 'listen_faults', r'listen'),
+    ('ulp-v4', 'lend_1m_faults lease_faults take_faults fetch_faults',
      r'sdp_(umem|umr|zsrc|zsrc_async|send|msg|buf)_'),
-    ('door3-v4', 'splice_out_faults', r'splice'),
-    ('door3-v4', 'stamped_faults', r'sdp_recv'),
-    ('door3-v4', 'refused_faults', r'dst_cache_write|confirm|fallback_log|connect|ib_req|find_route'),
-    ('door3-v4', 'probe_faults', r'sidr'),
-    ('door1-v4', 'diag_faults', r'diag'),
-    ('door1-v4', 'device_add_faults', r'sdp_(dev|cq|mr)_'),
-    ('door3-v6', 'refused_faults', r'ip6_dst'),
-    ('door2-v4', 'netns_faults load_faults', r'_enter:|_init:|_ops:'),
+    ('ulp-v4', 'splice_out_faults', r'splice'),
+    ('ulp-v4', 'stamped_faults', r'sdp_recv'),
+    ('ulp-v4', 'refused_faults', r'dst_cache_write|confirm|fallback_log|connect|ib_req|find_route'),
+    ('ulp-v4', 'probe_faults', r'sidr'),
+    ('family-v4', 'diag_faults', r'diag'),
+    ('family-v4', 'device_add_faults', r'sdp_(dev|cq|mr)_'),
+    ('ulp-v6', 'refused_faults', r'ip6_dst'),
+    ('proto-v4', 'netns_faults load_faults', r'_enter:|_init:|_ops:'),
 )
+assert {r[0] for r in RUNS} <= set(VARIANTS), VARIANTS
 
 # Those that nothing here strikes: of how many calls in that function, and why.
 OTHER_HOST = 'asked about a request that came from another host'
@@ -83,7 +89,6 @@ EXEMPT = {
             'the CM rejects too when the request is given up'),
 }
 
-SELFTESTS = os.path.dirname(os.path.realpath(__file__))
 MODULE = os.environ.get('SDP_MODULE', '/run/rig/modules/af_sdp.ko')
 
 

@@ -197,7 +197,7 @@ static void cm_server(enum cm_message msg, enum cm_trouble kind)
 	meet("ended");
 }
 
-#define ON_CM	(BIT(TCP_V4) | BIT(DOOR3_V4) | BIT(DOOR3_V6))
+#define ON_CM	(BIT(TCP_V4) | BIT(ULP_V4) | BIT(ULP_V6))
 
 #define CM_CASE(name, message, kind)					\
 PAIR_LIMIT(name, ON_CM, 60)						\

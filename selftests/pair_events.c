@@ -13,7 +13,7 @@
 
 #include "pair_cm.h"
 
-#define ON_SOME_SDP	(BIT(DOOR2_V4) | BIT(DOOR3_V6))
+#define ON_SOME_SDP	(BIT(PROTO_V4) | BIT(ULP_V6))
 
 enum { HELD = 2000 };	/* ms in which an attempt is not answered */
 
@@ -146,7 +146,7 @@ static void event_qp_fatal_server(void)
 	sees_the_end();
 }
 
-PAIR_ON(event_qp_req_err, BIT(DOOR2_V4))
+PAIR_ON(event_qp_req_err, BIT(PROTO_V4))
 
 static void event_qp_req_err_client(void)
 {
@@ -158,7 +158,7 @@ static void event_qp_req_err_server(void)
 	sees_the_end();
 }
 
-PAIR_ON(event_qp_access_err, BIT(DOOR2_V4))
+PAIR_ON(event_qp_access_err, BIT(PROTO_V4))
 
 static void event_qp_access_err_client(void)
 {
@@ -250,7 +250,7 @@ static void talk_server(void)
 }
 
 /* Nothing for us. */
-PAIR_ON(event_of_no_concern, BIT(DOOR2_V4))
+PAIR_ON(event_of_no_concern, BIT(PROTO_V4))
 
 static void event_of_no_concern_client(void)
 {
@@ -332,7 +332,7 @@ static void event_while_connecting_client(void)
 	EVENTUALLY(0, raise_event("qp_fatal"));
 	await(c, POLLOUT);
 	WAITED(0, HELD / 2, since);
-	if (variant->door == DOOR3) {
+	if (variant->via == VIA_ULP) {
 		EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
 		EQ(-1, transport(c));
 		EQ(fell + 1, counter("fallback_device"));
@@ -360,7 +360,7 @@ static void event_while_connecting_server(void)
 	pid_t pid = trouble_for(CM_REP, LOST, HELD);
 
 	meet("unanswered");
-	if (variant->door == DOOR3) {
+	if (variant->via == VIA_ULP) {
 		await(l, POLLIN);
 		s = OK(accept(l, NULL, NULL));
 		EQ(-1, transport(s));
@@ -529,10 +529,10 @@ static void late_and_taken_back_client(void)
 	be_late("rtr_ms", 5000);
 	fell = counter("fallback_busy");
 	c = sock();
-	FAILS(variant->door == DOOR3 ? ECONNREFUSED : ETIMEDOUT,
+	FAILS(variant->via == VIA_ULP ? ECONNREFUSED : ETIMEDOUT,
 	      connect_to(c, &a));
 	be_late("rtr_ms", 0);
-	if (variant->door == DOOR3)
+	if (variant->via == VIA_ULP)
 		EQ(fell + 1, counter("fallback_busy"));
 	OK(close(c));
 	EVENTUALLY(0, counter("conns"));
@@ -557,7 +557,7 @@ static void late_and_taken_back_server(void)
  */
 enum { ROUNDS = 20 };
 
-PAIR_ON(event_early, BIT(DOOR2_V4))
+PAIR_ON(event_early, BIT(PROTO_V4))
 
 static void event_early_client(void)
 {

@@ -17,7 +17,7 @@
 
 #include "pair_cm.h"
 
-#define ON_SOME	(BIT(TCP_V4) | BIT(DOOR3_V4) | BIT(DOOR3_V6))
+#define ON_SOME	(BIT(TCP_V4) | BIT(ULP_V4) | BIT(ULP_V6))
 
 enum { ATTEMPT = 1000 };	/* ms over SDP */
 
@@ -309,7 +309,7 @@ static bool forgotten(const union addr *a)
  * Silence is the host's, not the port's, and may be an accident: held against it for
  * a 64th of cache_timeout, then for four times as long, until it answers.
  */
-PAIR_LIMIT(silence_remembered, ON_DOOR3, 90)
+PAIR_LIMIT(silence_remembered, ON_ULP, 90)
 
 static void silence_remembered_client(void)
 {
@@ -372,7 +372,7 @@ static void silence_remembered_server(void)
  * That nothing leads to a host is all its ports' too, and may be an accident as well: one
  * question for its address is all that connect_timeout leaves time for.
  */
-PAIR_ON(no_route_remembered, ON_DOOR3)
+PAIR_ON(no_route_remembered, ON_ULP)
 
 static void no_route_remembered_client(void)
 {
@@ -411,7 +411,7 @@ static void no_route_remembered_server(void)
  * A socket that is bound to a device leaves by that or not at all, even where the device
  * has no address of its own and takes another's.
  */
-PAIR_ON(bound_to_another_device, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4))
+PAIR_ON(bound_to_another_device, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4))
 
 static void bound_to_another_device_client(void)
 {
@@ -425,7 +425,7 @@ static void bound_to_another_device_client(void)
 	OK(setsockopt(c, SOL_SOCKET, SO_BINDTODEVICE, "sdp-else", 8));
 	OK(set_ms(c, SO_SNDTIMEO, ktap_ms(1000)));
 	CHECK(connect_to(c, &a) < 0);
-	if (variant->door == DOOR3)
+	if (variant->via == VIA_ULP)
 		EVENTUALLY(no_device + 1, counter("fallback_no_device"));
 	EQ(0, system("ip link del sdp-else"));
 	meet("done");
@@ -563,7 +563,7 @@ static void falling_back_timeouts_server(void)
 }
 
 /* By SDP, which takes its time. */
-PAIR_ON(connecting_timeouts, BIT(DOOR2_V4) | ON_SOME)
+PAIR_ON(connecting_timeouts, BIT(PROTO_V4) | ON_SOME)
 
 static void connecting_timeouts_client(void)
 {

@@ -166,7 +166,7 @@ static void flooded_client(void)
 	 * with a kernel that checks everything.  If that is remembered, all others do
 	 * without asking, for a while: of 100 it was none to half who went by SDP.
 	 */
-	if (variant->door != DOOR3)
+	if (variant->via != VIA_ULP)
 		EQ(on_sdp() ? CLIENTS : 0, by_sdp);
 	else if (!known)
 		CHECK(4 * by_sdp >= CLIENTS);
@@ -259,7 +259,7 @@ static void flooded_server(void)
 	meet("done");
 }
 
-PAIR_LIMIT(flood, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4) | BIT(DOOR3_V6), 120)
+PAIR_LIMIT(flood, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4) | BIT(ULP_V6), 120)
 
 static void flood_client(void)
 {
@@ -272,7 +272,7 @@ static void flood_server(void)
 }
 
 /* The same where what is found out of a destination is remembered. */
-PAIR_LIMIT(flood_remembered, ON_DOOR3, 120)
+PAIR_LIMIT(flood_remembered, ON_ULP, 120)
 
 static void flood_remembered_client(void)
 {

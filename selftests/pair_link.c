@@ -19,7 +19,7 @@
 #include "lib/pair.h"
 
 /* One of each kind is enough: below them is the same network. */
-#define ON_SOME_SDP	(BIT(DOOR2_V4) | BIT(DOOR3_V6))
+#define ON_SOME_SDP	(BIT(PROTO_V4) | BIT(ULP_V6))
 #define ON_SOME		(BIT(TCP_V4) | ON_SOME_SDP)
 
 /* ------------------------------------------------------------------- the link */
@@ -778,7 +778,7 @@ static void killed_while_read_server(void)
  * it is lost, however often it is repeated: who waits for room, with nothing
  * under way, finds out when the network is back.
  */
-PAIR_LIMIT(killed_in_outage, BIT(TCP_V4) | BIT(DOOR3_V6), 60)
+PAIR_LIMIT(killed_in_outage, BIT(TCP_V4) | BIT(ULP_V6), 60)
 
 static void killed_in_outage_client(void)
 {

@@ -263,7 +263,7 @@ sdpstat_counters() {
 sdpstat_sockets() {
 	local pid
 
-	"$bin/sdp_stream" --self --proto door1 --port 9833 --bytes 100g --limit 60 \
+	"$bin/sdp_stream" --self --via family --port 9833 --bytes 100g --limit 60 \
 		>/dev/null &
 	pid=$!
 	trap 'kill $pid' EXIT
@@ -299,7 +299,7 @@ sdpstat_sockets() {
 sdpstat_falls() {
 	local pid watch
 
-	"$bin/sdp_stream" --self --proto door1 --port 9833 --bytes 100g --limit 60 \
+	"$bin/sdp_stream" --self --via family --port 9833 --bytes 100g --limit 60 \
 		>/dev/null &
 	pid=$!
 	trap 'kill $pid' EXIT
@@ -375,7 +375,7 @@ sdpstat_forged_names() {
 sdpstat_fallback() {
 	local pid
 
-	# By door 3 as the library has it, but from a server that does without.
+	# By TCP_ULP as the library has it, but from a server that does without.
 	python3 - "$own" <<-END &
 		import socket, sys, time
 		l = socket.create_server((sys.argv[1], 9834))

@@ -10,14 +10,17 @@
 # and device).  "full" moves gigabytes, and says 20,000 mutated messages where quick says 500.
 # Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
-# SDP_TIME_FACTOR: how much slower than usual this machine is (default: by
-# SDP_KERNEL); SDP_STREAM_BYTES: what each connection of the stream
-# suite moves in each direction; SDP_VARIANTS: patterns of those of the socket suite
-# (tcp-v4, door1-v4, ...; default: all), SDP_MODULE_VARIANTS of the module suite; SDP_CASES: patterns of its cases; SDP_BY_CLOCK: "no"
-# leaves out what goes by the clock, which a busy machine disturbs; SDP_PART: "1/2" is every
-# second case of the wire suite, "2/2" the others; SDP_PROGRAMS: those of selftests/programs/ that
-# the programs suite runs (default: all); SDP_SEED: of the mutated messages (default: 1, and
-# the date for "full").
+# In the environment:
+#
+#	SDP_TIME_FACTOR		how much slower than usual this machine is (default: by SDP_KERNEL)
+#	SDP_BY_CLOCK		"no" leaves out what goes by the clock, which a busy machine disturbs
+#	SDP_CASES		patterns of cases of the socket suite (default: all)
+#	SDP_VARIANTS		patterns of its variants (lib/variants.def; default: all)
+#	SDP_MODULE_VARIANTS	of the variants of the module suite
+#	SDP_STREAM_BYTES	what each connection of the stream suite moves in each direction
+#	SDP_PART		"1/2" is every second case of the wire suite, "2/2" the others
+#	SDP_PROGRAMS		those of programs/ that the programs suite runs (default: all)
+#	SDP_SEED		of the mutated messages (default: 1, and the date for "full")
 
 cd "$(dirname "$(readlink -f "$0")")" || exit
 how=quick

@@ -154,7 +154,7 @@ void fault_sweep(const struct op *op, int least)
 static void use_up(const char *kind)
 {
 	while (!fault_struck_yet(kind))
-		close(door_socket(variant->door, variant->family, 0));
+		close(via_socket(variant->via, variant->family, 0));
 }
 
 void fault_sweep_wide(const struct op *op, int least)

@@ -112,7 +112,7 @@ static int tunable(const char *word)
 }
 
 /* What af_sdp(7) says that they are, where nobody has changed them. */
-TEST_ON(defaults, BIT(DOOR2_V4))
+TEST_ON(defaults, BIT(PROTO_V4))
 {
 	static const struct {
 		const char *word;
@@ -176,7 +176,7 @@ TEST_ON(unload_after_queue, ON_SDP)
 }
 
 /* Fallen back, a socket is TCP's, and survives the module. */
-TEST_ON(unload_with_fallen_back, ON_DOOR3)
+TEST_ON(unload_with_fallen_back, ON_ULP)
 {
 	int l = OK(socket(variant->family, SOCK_STREAM, 0)), c = sock(), s;
 	union addr a;
@@ -200,7 +200,7 @@ TEST_ON(unload_with_fallen_back, ON_DOOR3)
 }
 
 /* A question that nobody answers, and nobody waits for, holds up nothing. */
-TEST_ON(unload_with_probe, ON_DOOR3)
+TEST_ON(unload_with_probe, ON_ULP)
 {
 	long long start;
 	union addr a;
@@ -221,7 +221,7 @@ TEST_ON(unload_with_probe, ON_DOOR3)
 BY_CLOCK(unload_with_probe);
 
 /* So is a plain TCP child of a listener of ours. */
-TEST_ON(unload_with_tcp_child, ON_DOOR3)
+TEST_ON(unload_with_tcp_child, ON_ULP)
 {
 	int tcp = OK(socket(variant->family, SOCK_STREAM, 0)), l, s;
 	union addr a;
@@ -237,18 +237,18 @@ TEST_ON(unload_with_tcp_child, ON_DOOR3)
 	OK(module_load());
 }
 
-/* Without the module, what the doors say. */
+/* Without the module, what each way to make a socket says. */
 TEST_ON(without_module, ON_SDP)
 {
 	int fd;
 
 	OK(module_unload());
-	EQ(-1, door_socket(variant->door, variant->family, 0));
-	switch (variant->door) {
-	case DOOR1:
+	EQ(-1, via_socket(variant->via, variant->family, 0));
+	switch (variant->via) {
+	case VIA_FAMILY:
 		EQ(EAFNOSUPPORT, errno);
 		break;
-	case DOOR2:
+	case VIA_PROTO:
 		EQ(EPROTONOSUPPORT, errno);
 		break;
 	default:
@@ -281,8 +281,8 @@ static pid_t comes_and_goes(const atomic_bool *stop)
 
 		if (*stop)
 			_exit(0);
-		l = door_socket(variant->door, variant->family, 0);
-		c = door_socket(variant->door, variant->family, SOCK_NONBLOCK);
+		l = via_socket(variant->via, variant->family, 0);
+		c = via_socket(variant->via, variant->family, SOCK_NONBLOCK);
 		here(&a, 0);
 		if (l >= 0 && c >= 0 && !bind_to(l, &a) && !listen(l, 4) &&
 		    !name_of(l, &a)) {
@@ -308,7 +308,7 @@ static pid_t comes_and_goes(const atomic_bool *stop)
  * refused or succeeds, and no program sees anything but an error.
  */
 /* The family number for IPv6 makes a socket that knows addresses as any of IPv6 does. */
-TEST_ON(family6, BIT(DOOR2_V6))
+TEST_ON(family6, BIT(PROTO_V6))
 {
 	enum { FAMILY6 = 28 };
 	union addr any, a, x;
@@ -453,7 +453,7 @@ TEST_ON(device_gone, ON_SDP)
 	FAILS(EAGAIN, (nonblock(p.l, true), accept(p.l, NULL, NULL)));
 
 	c = sock();
-	if (variant->door == DOOR3) {
+	if (variant->via == VIA_ULP) {
 		OK(connect_to(c, &p.addr));
 		await(p.l, POLLIN);
 		s = OK(accept(p.l, NULL, NULL));
@@ -473,7 +473,7 @@ TEST_ON(device_gone, ON_SDP)
 }
 
 /* What is known of others is forgotten when a device goes, and when one comes. */
-TEST_ON(device_gone_and_peers, ON_DOOR3)
+TEST_ON(device_gone_and_peers, ON_ULP)
 {
 	unsigned long long no_device, cached;
 	union addr a;
@@ -560,7 +560,7 @@ TEST_ON(device_gone_while_connecting, ON_SDP)
 TEST_ON(device_gone_and_asked, ON_SDP)
 {
 	const struct linger at_once = { .l_onoff = 1 };
-	const struct variant tcp = { DOOR_TCP, variant->family };
+	const struct variant tcp = { VIA_TCP, variant->family };
 	const struct variant *const was = variant;
 	struct pair p, by_tcp;
 	union addr a;
@@ -639,7 +639,7 @@ static void shell(const char *fmt, ...)
 }
 
 /*
- * The first socket of each door loads an installed module.  The kernel runs
+ * The first socket of each way loads an installed module.  The kernel runs
  * its modprobe on a tree that has nothing else in it.
  */
 TEST_ON(loads_by_itself, ON_SDP)
@@ -683,7 +683,7 @@ static int registrations(void)
 }
 
 /* They are kept for the next long send, and go when there is none for a while. */
-TEST_LIMIT(registrations_go, BIT(DOOR2_V4), 60)
+TEST_LIMIT(registrations_go, BIT(PROTO_V4), 60)
 {
 	enum { LEN = 8 << 20, PIECES = 3, IDLE = 10000 };
 	struct task t = { .run = task_drain };
@@ -742,7 +742,7 @@ static int registration_numbers_(int *least, int *most)
 /* Every piece is registered, but those that were made for the first serve all others, of
  * this connection and of the next.
  */
-TEST_LIMIT(registrations_again, BIT(DOOR2_V4), 60)
+TEST_LIMIT(registrations_again, BIT(PROTO_V4), 60)
 {
 	enum { LEN = 128 << 10, SENDS = 100, CONNECTIONS = 3, AT_ONCE = 32 };
 	int first, last, least, most, i, j;

@@ -612,7 +612,7 @@ static int *many_(int n)
 }
 
 /*
- * What a socket has of ours, whichever door it came by: four buffers, and a fifth where
+ * What a socket has of ours, whichever way it was made: four buffers, and a fifth where
  * one was not back yet when the ring was filled, as that of a message before accept(),
  * or one that another processor has in hand.
  */
@@ -644,7 +644,7 @@ static void many_idle_client(void)
 	int n = env ? atoi(env) : 200, i, k, *c;
 	union addr a;
 
-	/* None may fall back: not where the door allows it, and the machine is slow. */
+	/* None may fall back: not where its variant allows it, and the machine is slow. */
 	if (on_sdp()) {
 		sysctl("connect_timeout", ktap_ms(10000));
 		sysctl("cache_timeout", 0);
@@ -707,7 +707,7 @@ static void many_idle_server(void)
  * that loses and delays (scripts/check runs it so), where attempts fail at each
  * message of the exchange.
  */
-PAIR_LIMIT(accepted_once, ON_TCP | ON_DOOR3, 240)
+PAIR_LIMIT(accepted_once, ON_TCP | ON_ULP, 240)
 
 enum { ONCE = 120, ONCE_AT_A_TIME = 30 };
 
@@ -967,7 +967,7 @@ static void tcp_server_client(void)
 	union addr a;
 
 	server_addr(&a);
-	if (variant->door != DOOR3) {
+	if (variant->via != VIA_ULP) {
 		FAILS(ECONNREFUSED, connect_to(c, &a));
 		c = sock();
 		OK(set_int(c, SOL_SDP, SDP_FALLBACK, 1));
@@ -998,7 +998,7 @@ static void tcp_server_server(void)
 }
 
 /* And the other way round. */
-PAIR_ON(tcp_client, ON_DOOR3)
+PAIR_ON(tcp_client, ON_ULP)
 
 static void tcp_client_client(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Socket semantics within one host, TCP being the oracle: every case runs on
- * TCP and on SDP through each door (see lib/variant.h).  Both ends are this
+ * TCP and on SDP by each variant (see lib/variant.h).  Both ends are this
  * host's RDMA address; SDP to oneself goes through the device.
  *
  *	sdp_socket [-l] [-t CASE]... [-v VARIANT]...	(patterns of the shell)

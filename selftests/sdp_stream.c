@@ -15,7 +15,7 @@
  * still open, so that half close is part of it.  All randomness comes from
  * --seed, which a failure prints.
  *
- * On --proto door1, door2 or door3 the connections must go by SDP, unless
+ * On --via family, proto or ulp the connections must go by SDP, unless
  * --allow-tcp is given.
  */
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 
 static const char usage[] =
 "Usage: sdp_stream --server|--client|--self [OPTION]...\n"
-"  --proto P     tcp, door1, door2 or door3 (default: tcp)\n"
+"  --via WAY     tcp, family, proto or ulp (default: tcp)\n"
 "  -6            IPv6\n"
 "  --host H      address of the server, or h1 or h2 (default: --client h2, else this)\n"
 "  --port N      default 9800\n"
@@ -50,7 +50,7 @@ static const char usage[] =
 "  --allow-tcp   do not insist on SDP\n";
 
 static struct {
-	enum door door;
+	enum via via;
 	int family;
 	const char *host;
 	int port;
@@ -470,7 +470,7 @@ static void check_transport(int fd, unsigned int conn)
 {
 	struct sdp_info info = { };
 
-	if (opt.door == DOOR_TCP || opt.allow_tcp)
+	if (opt.via == VIA_TCP || opt.allow_tcp)
 		return;
 	if (sdp_info(fd, &info) < 0)
 		FAIL("connection %u goes by TCP (SDP_INFO: %s)", conn,
@@ -520,7 +520,7 @@ static int client_connect(void)
 
 	server_address(&a);
 	for (;;) {
-		fd = door_socket(opt.door, opt.family, SOCK_CLOEXEC);
+		fd = via_socket(opt.via, opt.family, SOCK_CLOEXEC);
 		if (fd < 0)
 			FAIL("socket: %s (is af_sdp loaded?)", ktap_errno(errno));
 		OK(set_int(fd, SOL_SOCKET, SO_OOBINLINE, opt.storm));
@@ -528,7 +528,7 @@ static int client_connect(void)
 		 * A server that begins to listen between the attempts by SDP
 		 * and by TCP would be reached by TCP.
 		 */
-		if (opt.door == DOOR3 && !opt.allow_tcp)
+		if (opt.via == VIA_ULP && !opt.allow_tcp)
 			OK(set_int(fd, SOL_SDP, SDP_FALLBACK, 0));
 		if (!connect(fd, &a.sa, addr_len(&a)))
 			return fd;
@@ -585,7 +585,7 @@ static void run_server(void)
 	struct side *s;
 	int l, fd;
 
-	l = OK(door_socket(opt.door, opt.family, SOCK_CLOEXEC));
+	l = OK(via_socket(opt.via, opt.family, SOCK_CLOEXEC));
 	server_address(&a);
 	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));
 	OK(set_int(l, SOL_SOCKET, SO_OOBINLINE, opt.storm));
@@ -645,7 +645,7 @@ int main(int argc, char **argv)
 		{ "server", no_argument, NULL, 'S' },
 		{ "client", no_argument, NULL, 'C' },
 		{ "self", no_argument, NULL, 'X' },
-		{ "proto", required_argument, NULL, 'p' },
+		{ "via", required_argument, NULL, 'v' },
 		{ "host", required_argument, NULL, 'h' },
 		{ "port", required_argument, NULL, 'P' },
 		{ "bytes", required_argument, NULL, 'n' },
@@ -669,13 +669,13 @@ int main(int argc, char **argv)
 		case 'X':
 			role = c;
 			break;
-		case 'p':
-			status = door_by_name(optarg);
+		case 'v':
+			status = via_by_name(optarg);
 			if (status < 0) {
-				fprintf(stderr, "sdp_stream: %s: no such protocol\n", optarg);
+				fprintf(stderr, "sdp_stream: %s: no such way\n", optarg);
 				return 2;
 			}
-			opt.door = status;
+			opt.via = status;
 			break;
 		case 'h':
 			opt.host = optarg;

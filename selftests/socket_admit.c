@@ -18,7 +18,7 @@
 #include "lib/variant.h"
 
 /* No rule of Landlock speaks of family 27, so it must lead nowhere. */
-TEST_ON(family_27_elsewhere, ON_TCP | BIT(DOOR2_V4) | BIT(DOOR2_V6) | ON_DOOR3)
+TEST_ON(family_27_elsewhere, ON_TCP | BIT(PROTO_V4) | BIT(PROTO_V6) | ON_ULP)
 {
 	union addr a, b;
 	int fd = sock();
@@ -43,7 +43,7 @@ static void family_addr(const char *value)
 	close(fd);
 }
 
-TEST_ON(family_27_refused, BIT(DOOR1_V4))
+TEST_ON(family_27_refused, BIT(FAMILY_V4))
 {
 	int fd = sock(), bound, why;
 	union addr a;
@@ -62,7 +62,7 @@ TEST_ON(family_27_refused, BIT(DOOR1_V4))
 /* -------------------------------------------------- what is learned, of whom */
 
 /* Who cannot get there from where he is bound says nothing about the way. */
-TEST_ON(bound_elsewhere_learns_nothing, ON_DOOR3)
+TEST_ON(bound_elsewhere_learns_nothing, ON_ULP)
 {
 	unsigned long long was;
 	union addr a, from;
@@ -109,7 +109,7 @@ static int accept_tcp(int l)
 }
 
 /* connect() is over at once; the SYN goes with the first bytes. */
-TEST_ON(connect_fastopen, ON_TCP | ON_DOOR3)
+TEST_ON(connect_fastopen, ON_TCP | ON_ULP)
 {
 	struct task connecting = { .run = task_connect };
 	union addr a;
@@ -131,7 +131,7 @@ TEST_ON(connect_fastopen, ON_TCP | ON_DOOR3)
 	EQ(-1, transport(c));
 }
 
-TEST_ON(connect_repair, ON_TCP | ON_DOOR3)
+TEST_ON(connect_repair, ON_TCP | ON_ULP)
 {
 	union addr a;
 	int c = sock();
@@ -149,7 +149,7 @@ TEST(sendto_fastopen)
 	int l = fast_listener(&a), c = sock(), s;
 
 	OK(set_int(c, SOL_TCP, NO_COOKIE, 1));
-	if (variant->door == DOOR1 || variant->door == DOOR2) {
+	if (variant->via == VIA_FAMILY || variant->via == VIA_PROTO) {
 		FAILS(EOPNOTSUPP, sendto(c, text, sizeof(text), MSG_FASTOPEN,
 					 &a.sa, addr_len(&a)));
 		return;
@@ -166,7 +166,7 @@ TEST(sendto_fastopen)
 /* ------------------------------------------------------------- many TCP clients */
 
 /* Who resets plain clients does not do so for ever, in one call. */
-TEST_ON(accept_ends_while_resetting, ON_DOOR12)
+TEST_ON(accept_ends_while_resetting, ON_EXPLICIT)
 {
 	enum { CLIENTS = 70, AT_ONCE = 64 };
 	unsigned long long was = counter("tcp_reset");
@@ -249,7 +249,7 @@ TEST_ON(link_local_errors, ON_V6)
 /* ------------------------------------------------------------------- namespaces */
 
 /* Its owner may write what he likes: what is the machine's is bounded by the first. */
-TEST_ON(limits_of_a_namespace, ON_DOOR12)
+TEST_ON(limits_of_a_namespace, ON_EXPLICIT)
 {
 	union addr a;
 	pid_t pid;

@@ -28,7 +28,7 @@
 
 enum { ESTABLISHED = 1, FIN_WAIT2 = 5, CLOSED = 7, CLOSE_WAIT = 8 };
 
-/* Of door 1 and 2 too, a client that may fall back. */
+/* Also of one that asked for SDP, a client that may fall back. */
 static int start_(struct pair *p)
 {
 	p->l = OK(socket(variant->family, SOCK_STREAM | SOCK_CLOEXEC, 0));

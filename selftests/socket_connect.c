@@ -86,7 +86,7 @@ TEST(connect_already_blocking)
 	accept_one(l);
 }
 
-/* Refused over SDP and then by TCP, a socket of door 3 is TCP's for good:
+/* Refused over SDP and then by TCP, a socket by TCP_ULP is TCP's for good:
  * a documented difference from one that had never tried.
  */
 static int serves_after_refusal_(int c, int l)
@@ -94,7 +94,7 @@ static int serves_after_refusal_(int c, int l)
 	struct sdp_info info;
 	int s;
 
-	if (variant->door != DOOR3) {
+	if (variant->via != VIA_ULP) {
 		must_be_sdp(c);
 		accept_one(l);
 		return 0;

@@ -40,19 +40,19 @@ TEST(create_flags)
 	EQ(O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-/* Types and protocols that the doors do not have. */
+/* Types and protocols that no way in has. */
 TEST(create_wrong)
 {
 	int family = variant->family;
 
-	switch (variant->door) {
-	case DOOR1:
+	switch (variant->via) {
+	case VIA_FAMILY:
 		FAILS(ESOCKTNOSUPPORT, socket(AF_INET_SDP, SOCK_DGRAM, 0));
 		FAILS(ESOCKTNOSUPPORT, socket(AF_INET_SDP, SOCK_SEQPACKET, 0));
 		FAILS(EPROTONOSUPPORT, socket(AF_INET_SDP, SOCK_STREAM, IPPROTO_UDP));
 		OK(socket(AF_INET_SDP, SOCK_STREAM, IPPROTO_TCP));
 		break;
-	case DOOR2:
+	case VIA_PROTO:
 		FAILS(EPROTONOSUPPORT, socket(family, SOCK_DGRAM, IPPROTO_SDP));
 		FAILS(EPROTONOSUPPORT, socket(family, SOCK_STREAM, 258));
 		break;
@@ -182,7 +182,7 @@ TEST(bind_errors)
 }
 
 /* AF_UNSPEC with the wildcard address passes for IPv4. */
-TEST_ON(bind_unspec_v4, BIT(TCP_V4) | BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4))
+TEST_ON(bind_unspec_v4, BIT(TCP_V4) | BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(ULP_V4))
 {
 	union addr a;
 
@@ -285,7 +285,7 @@ TEST(client_port_is_free_again)
 }
 
 /* Family 27 in an address is taken, and never given back. */
-TEST_ON(family_27_in_addresses, BIT(DOOR1_V4))
+TEST_ON(family_27_in_addresses, BIT(FAMILY_V4))
 {
 	union addr a, x;
 	int l = sock(), c = sock(), s;

@@ -47,7 +47,7 @@ TEST(listener_destroyed_and_left)
 		ktap_skip("this kernel ends no sockets");
 	}
 	nonblock(l, true);
-	if (on_sdp() && variant->door != DOOR3)
+	if (on_sdp() && variant->via != VIA_ULP)
 		FAILS(EOPNOTSUPP, send_first(l, &none));
 	else
 		CHECK(send_first(l, &none) < 0 && errno != EOPNOTSUPP);

@@ -168,7 +168,7 @@ TEST_ON(dump_connections_that_stay, ON_SDP)
 }
 
 /* The oldest records make room, and new ones are added, between the pieces. */
-TEST_ON(dump_records_that_stay, ON_DOOR3)
+TEST_ON(dump_records_that_stay, ON_ULP)
 {
 	enum { RECORDS = 64, MORE = 24 };
 	int port[RECORDS + MORE], l, i;
@@ -267,7 +267,7 @@ static void open_listeners(int from, int to, int port)
  * or four times as long if each piece were to walk to where the one before it ended.  The
  * two are compared with each other only, so it does not matter how fast the machine is.
  */
-TEST_LIMIT(dump_work_is_linear, BIT(DOOR3_V4), 240)
+TEST_LIMIT(dump_work_is_linear, BIT(ULP_V4), 240)
 {
 	enum { N = 4000, ENTRIES = 8 * N, PORT = 9797 };
 	struct rlimit files = { 4 * N + 100, 4 * N + 100 };

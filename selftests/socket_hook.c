@@ -196,7 +196,7 @@ TEST(connect_hook)
 }
 
 /* As does what falls back, without that anybody is asked anew. */
-TEST_ON(connect_hook_falls_back, ON_TCP | ON_DOOR3)
+TEST_ON(connect_hook_falls_back, ON_TCP | ON_ULP)
 {
 	union addr to;
 	int l = tcp_listener(&to), c, s;

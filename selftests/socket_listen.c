@@ -532,14 +532,14 @@ TEST_LIMIT(backlog_overflow, ~0u, 60)
 	settle();
 	for (i = 0; i < N; i++)
 		connected += !!poll_one(c[i], POLLOUT, 0);
-	if (on_sdp() && variant->door != DOOR3)
+	if (on_sdp() && variant->via != VIA_ULP)
 		IN_RANGE(0, 4, connected);
 	connected = 0;
 	while (connected < N || accepted < N) {
 		s[accepted] = accept(l, NULL, NULL);
 		if (s[accepted] >= 0) {
-			/* Door 3 takes TCP for those who wait too long. */
-			if (variant->door != DOOR3)
+			/* TCP_ULP takes TCP for those who wait too long. */
+			if (variant->via != VIA_ULP)
 				must_be_sdp(s[accepted]);
 			IN_RANGE(1, N, ++accepted);
 			continue;
@@ -731,7 +731,7 @@ TEST(backlog_exact)
 	unsigned int i;
 
 	/* Who finds no room does not go by TCP while this lasts. */
-	if (variant->door == DOOR3)
+	if (variant->via == VIA_ULP)
 		sysctl("connect_timeout", ktap_ms(5000));
 	for (i = 0; i < ARRAY_SIZE(backlogs); i++) {
 		int n = backlogs[i], was, l, err;
@@ -759,7 +759,7 @@ TEST(backlog_exact_again)
 	union addr a;
 	int l = sock();
 
-	if (variant->door == DOOR3)
+	if (variant->via == VIA_ULP)
 		sysctl("connect_timeout", ktap_ms(5000));
 	here(&a, 0);
 	OK(bind_to(l, &a));
@@ -781,7 +781,7 @@ TEST(backlog_changed_meanwhile)
 	union addr a;
 	int l, i;
 
-	if (variant->door == DOOR3)
+	if (variant->via == VIA_ULP)
 		sysctl("connect_timeout", ktap_ms(5000));
 	l = listener(&a, 3);
 	for (i = 0; i < 4; i++)
@@ -807,7 +807,7 @@ TEST(backlog_changed_meanwhile)
 }
 
 /* Who takes clients of both kinds has a queue of that length for each. */
-TEST_ON(backlog_exact_mixed, ON_DOOR3)
+TEST_ON(backlog_exact_mixed, ON_ULP)
 {
 	enum { N = 3 };
 	union addr a;
@@ -940,7 +940,7 @@ TEST_ON(wildcard_listener_v4_client, ON_V6)
 	int l = any_listener(&v6, AF_INET6, 0), s, c;
 	socklen_t len = sizeof(name);
 
-	c = OK(door_socket(variant->door, AF_INET, 0));
+	c = OK(via_socket(variant->via, AF_INET, 0));
 	addr_set(&v4, AF_INET, host_addr(AF_INET, NULL), addr_port(&v6));
 	OK(connect_to(c, &v4));
 	must_be_sdp(c);
@@ -971,18 +971,18 @@ TEST_ON(v6only_refuses_v4_client, ON_V6)
 	int l, c, l4, s;
 
 	l = any_listener(&a, AF_INET6, 1);
-	c = OK(door_socket(variant->door, AF_INET, 0));
+	c = OK(via_socket(variant->via, AF_INET, 0));
 	addr_set(&v4, AF_INET, host_addr(AF_INET, NULL), addr_port(&a));
 	FAILS(ECONNREFUSED, connect_to(c, &v4));
 	/* An IPv4 listener has room beside it, and its own clients. */
-	l4 = OK(door_socket(variant->door, AF_INET, 0));
+	l4 = OK(via_socket(variant->via, AF_INET, 0));
 	/* A connection of an earlier case may be in TIME_WAIT there. */
 	OK(set_int(l4, SOL_SOCKET, SO_REUSEADDR, 1));
 	addr_any(&v4, AF_INET, addr_port(&a));
 	OK(bind_to(l4, &v4));
 	OK(listen(l4, 4));
 	addr_set(&v4, AF_INET, host_addr(AF_INET, NULL), addr_port(&a));
-	c = OK(door_socket(variant->door, AF_INET, 0));
+	c = OK(via_socket(variant->via, AF_INET, 0));
 	OK(connect_to(c, &v4));
 	s = accept_one(l4);
 	EQ(AF_INET, get_int(s, SOL_SOCKET, SO_DOMAIN));
@@ -994,7 +994,7 @@ TEST_ON(v6only_refuses_v4_client, ON_V6)
 TEST_ON(v4_mapped_destination, ON_V6)
 {
 	union addr any, a, x;
-	int l = OK(door_socket(variant->door, AF_INET, 0)), c = sock(), s;
+	int l = OK(via_socket(variant->via, AF_INET, 0)), c = sock(), s;
 
 	addr_any(&any, AF_INET, 0);
 	OK(bind_to(l, &any));

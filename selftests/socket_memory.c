@@ -380,7 +380,7 @@ TEST_ON(memory_limit, ON_SDP)
 	CHECK(outq(p.c) <= 4096 + 64);
 	l = listener(&a, 4);
 	c = sock();
-	if (variant->door == DOOR3) {
+	if (variant->via == VIA_ULP) {
 		OK(connect_to(c, &a));
 		EQ(-1, transport(c));
 		EQ(limited + 1, counter("fallback_limit"));

@@ -374,7 +374,7 @@ static void *poll_when_told(void *arg)
  * Armed before connect(), and TCP takes over: one report, as of TCP alone, while
  * a thread sleeps in poll().  One more would come with a wake-up of ours.
  */
-TEST_ON(epoll_edge_falls_back, ON_TCP | ON_DOOR3)
+TEST_ON(epoll_edge_falls_back, ON_TCP | ON_ULP)
 {
 	enum { ROUNDS = 50 };
 	unsigned long long refused = count("fallback_refused");

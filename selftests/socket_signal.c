@@ -33,7 +33,7 @@ static int full_listener_(union addr *a)
 		OK(connect_to(sock(), a));
 	if (!on_sdp())
 		EVENTUALLY(2, waiting(l));
-	for (i = 0; variant->door == DOOR3 && i < 2; i++)
+	for (i = 0; variant->via == VIA_ULP && i < 2; i++)
 		OK(connect_to(OK(socket(variant->family, SOCK_STREAM, 0)), a));
 	return l;
 }
@@ -82,7 +82,7 @@ TEST(signal_connect)
 }
 
 /* Restarted while SDP tries, it waits for TCP's connection too. */
-TEST_ON(signal_connect_falls_back, ON_TCP | ON_DOOR3)
+TEST_ON(signal_connect_falls_back, ON_TCP | ON_ULP)
 {
 	unsigned long long before = 0;
 	union addr a;
@@ -141,7 +141,7 @@ TEST(signal_while_connecting)
 	};
 	union addr a;
 
-	if (variant->door == DOOR3)
+	if (variant->via == VIA_ULP)
 		sysctl("connect_timeout", ktap_ms(10000));
 	l = full_listener(&a);
 	OK(pipe(fds[0]));
@@ -192,7 +192,7 @@ TEST(signal_while_connecting)
  * one.  Who has a time limit waits in a loop of ours behind it (sdp_sock_tcp_send() and
  * its like), the others in TCP's own call.
  */
-TEST_LIMIT(signal_while_falling_back, ON_TCP | ON_DOOR3, 60)
+TEST_LIMIT(signal_while_falling_back, ON_TCP | ON_ULP, 60)
 {
 	enum { SEND, RECV, SEND_LIMIT, RECV_LIMIT, SEND_ENDS, RECV_ENDS, POLL, CALLS };
 	static const char text[] = "at last";

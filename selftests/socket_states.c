@@ -20,7 +20,7 @@
 /* One of the variant, and one of TCP's, made by the same function. */
 static int sweep_state_(int (*make)(void), enum sweep how)
 {
-	const struct variant tcp = { DOOR_TCP, variant->family };
+	const struct variant tcp = { VIA_TCP, variant->family };
 	const struct variant *const was = variant;
 	int fd = make(), like;
 
@@ -361,7 +361,7 @@ TEST_ON(state_differences, ON_SDP)
 		const struct compat_option *row = &compat_options[i];
 
 		if (row->level == (variant->family == AF_INET ? SOL_IPV6 : SOL_IP) ||
-		    (row->differs & COMPAT_REQUIRED && variant->door == DOOR3))
+		    (row->differs & COMPAT_REQUIRED && variant->via == VIA_ULP))
 			continue;
 		for (j = 0; j < COMPAT_WHAT; j++) {
 			if (!(row->differs & BIT(j)) || compat_has_seen_option(n, row, BIT(j)))

@@ -172,7 +172,7 @@ static int locks_take(int n)
  * keeps nobody else from connecting, nor from falling back.  His own hear of it when
  * he gives the locks back.
  */
-TEST_LIMIT(connect_beside_locks, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4), 60)
+TEST_LIMIT(connect_beside_locks, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4), 60)
 {
 	struct rlimit files = { 2 * LOCKS, 2 * LOCKS };
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -198,7 +198,7 @@ TEST_LIMIT(connect_beside_locks, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4), 60
 	must_be_sdp(p.c);
 	send_text(p.c, "not kept");
 	recv_text(p.s, "not kept");
-	if (variant->door != DOOR2) {
+	if (variant->via != VIA_PROTO) {
 		union addr a;
 		int l = tcp_listener(&a), c = sock();
 
@@ -323,7 +323,7 @@ BY_CLOCK(user_timeout_after_a_bad_send);
  * What was sent before close() is delivered for as long as the peer takes it:
  * the time of FIN_WAIT_2 is for a peer that has all and does not close.
  */
-TEST_LIMIT(closed_and_read_slowly, BIT(TCP_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V6), 60)
+TEST_LIMIT(closed_and_read_slowly, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V6), 60)
 {
 	enum { PIECE = 16384 };
 	long long sum, pos, n;

@@ -62,17 +62,17 @@ esac
 bytes=${1:-16m}
 shift
 for seed in "${@:-1}"; do
-	for proto in tcp door1 door2 door3; do
-		set -- --proto "$proto" --seed "$seed" --bytes "$bytes"
-		check "stream.$proto.v4.seed$seed" $one "$@" --conns 4 --both
-		[ "$proto" = door1 ] ||
-			check "stream.$proto.v6.seed$seed" $one "$@" -6 --conns 3 --both
-		check "stream.$proto.one_way.seed$seed" $one "$@" --conns 1
-		check "stream.$proto.storm.seed$seed" storm "$@" --conns 3 --both
-		check "stream.$proto.tiny.seed$seed" $one "$@" --bytes 200k --max 100 --conns 2 --both
-		check "stream.$proto.many_short.seed$seed" $one "$@" --bytes 30k --conns 60 --threads 8
+	for via in $(sed 's/-.*//' <<<"$variants" | uniq); do
+		set -- --via "$via" --seed "$seed" --bytes "$bytes"
+		check "stream.$via.v4.seed$seed" $one "$@" --conns 4 --both
+		! grep -qx "$via-v6" <<<"$variants" ||
+			check "stream.$via.v6.seed$seed" $one "$@" -6 --conns 3 --both
+		check "stream.$via.one_way.seed$seed" $one "$@" --conns 1
+		check "stream.$via.storm.seed$seed" storm "$@" --conns 3 --both
+		check "stream.$via.tiny.seed$seed" $one "$@" --bytes 200k --max 100 --conns 2 --both
+		check "stream.$via.many_short.seed$seed" $one "$@" --bytes 30k --conns 60 --threads 8
 		[ $one = transfer ] ||
-			check "stream.$proto.own_host.seed$seed" transfer "$@" --conns 2 --both
+			check "stream.$via.own_host.seed$seed" transfer "$@" --conns 2 --both
 	done
 done
 finish

@@ -24,7 +24,7 @@ loads() {
 	diff "$dir/honest" "$dir/lying" || why "other answers"
 	"$scripts/vm" --kernel "$1" --hosts 1 --no-module --timeout 300 -- sh -c "
 		for m in ib_cm rdma_cm; do modprobe \$m || exit; done
-		insmod $lying && $bin/sdp_socket -v tcp-v4 -v door3-v4 -t ping_pong -t sizes &&
+		insmod $lying && $bin/sdp_socket -v tcp-v4 -v ulp-v4 -t ping_pong -t sizes &&
 		rmmod af_sdp"
 }
 

@@ -378,6 +378,27 @@ static bool selected(const char *const *patterns, unsigned int nr,
 	return !nr;
 }
 
+/* A name that is nobody's is a mistake, and would leave out what it means. */
+static bool known(const char *pattern, const char *const *names, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (selected(&pattern, 1, names[i]))
+			return true;
+	return false;
+}
+
+static bool known_test(const char *pattern)
+{
+	const struct ktap_test *t;
+
+	for (t = tests; t; t = t->next)
+		if (selected(&pattern, 1, t->name))
+			return true;
+	return false;
+}
+
 static bool left_out(const struct ktap_test *t)
 {
 	const char *clock = getenv("SDP_BY_CLOCK");
@@ -415,6 +436,15 @@ int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 		} else {
 			usage(argv[0]);
 			return c == 'h' ? 0 : 2;
+		}
+	}
+	for (v = 0; v < nt + nv; v++) {
+		const char *p = v < nt ? test_patterns[v] : variant_patterns[v - nt];
+
+		if (v < nt ? !known_test(p) : !known(p, names, nr)) {
+			fprintf(stderr, "%s: no %s is called %s\n", argv[0],
+				v < nt ? "case" : "variant", p);
+			return 2;
 		}
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

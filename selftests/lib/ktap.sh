@@ -15,6 +15,7 @@ selftests=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 bin=${SDP_SELFTESTS:-$selftests/../build/selftests}
 tools=${SDP_TOOLS:-$selftests/../build/userspace}
 module=${SDP_MODULE:-/run/rig/modules/af_sdp.ko}
+variants=$("$selftests/lib/variants.sh")
 factor=${SDP_TIME_FACTOR:-1}
 factor=${factor%.*}
 # Whatever rules this machine has are not the tests'.

@@ -20,31 +20,38 @@
 
 /* ------------------------------------------------------------------- sockets */
 
-int door_by_name(const char *name)
+int via_by_name(const char *name)
 {
-	static const char *const names[] = { "tcp", "door1", "door2", "door3" };
+	static const struct {
+		const char *name;
+		enum via via;
+	} variants[] = {
+#define VARIANT(via, word, ip)	{ #word, VIA_##via },
+#include "variants.def"
+#undef VARIANT
+	};
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return i;
+	for (i = 0; i < ARRAY_SIZE(variants); i++)
+		if (!strcmp(name, variants[i].name))
+			return variants[i].via;
 	return -1;
 }
 
-int door_socket(enum door door, int family, int flags)
+int via_socket(enum via via, int family, int flags)
 {
 	int fd, err;
 
-	switch (door) {
-	case DOOR1:
+	switch (via) {
+	case VIA_FAMILY:
 		return socket(AF_INET_SDP, SOCK_STREAM | flags, 0);
-	case DOOR2:
+	case VIA_PROTO:
 		return socket(family, SOCK_STREAM | flags, IPPROTO_SDP);
 	default:
 		break;
 	}
 	fd = socket(family, SOCK_STREAM | flags, 0);
-	if (fd < 0 || door == DOOR_TCP)
+	if (fd < 0 || via == VIA_TCP)
 		return fd;
 	if (setsockopt(fd, SOL_TCP, TCP_ULP, SDP_ULP_NAME,
 		       strlen(SDP_ULP_NAME))) {

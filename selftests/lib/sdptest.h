@@ -23,17 +23,19 @@ union addr;
 
 /* ------------------------------------------------------------------- sockets */
 
-enum door {
-	DOOR_TCP,
-	DOOR1,		/* socket(27) */
-	DOOR2,		/* socket(AF_INET, SOCK_STREAM, 257) */
-	DOOR3,		/* TCP_ULP */
+/* How a socket is made: the words of variants.def. */
+/* How a socket is made: the words of variants.def. */
+enum via {
+	VIA_TCP,
+	VIA_FAMILY,	/* socket(27) */
+	VIA_PROTO,	/* socket(AF_INET, SOCK_STREAM, 257) */
+	VIA_ULP,	/* TCP_ULP */
 };
 
-/* Return: enum door, or -1. */
-int door_by_name(const char *name);
+/* Return: enum via, or -1. */
+int via_by_name(const char *name);
 /* Return: a descriptor, or -1 with errno. */
-int door_socket(enum door door, int family, int flags);
+int via_socket(enum via via, int family, int flags);
 /* Return: SDP_TRANSPORT_*, or -1 with errno; ENOPROTOOPT on a TCP socket. */
 int transport(int fd);
 /* Return: the size of SDP_INFO, or -1 with errno. */

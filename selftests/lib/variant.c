@@ -16,20 +16,17 @@
 #include "variant.h"
 
 static const struct variant variants[NR_VARIANTS] = {
-	[TCP_V4] = { DOOR_TCP, AF_INET },
-	[TCP_V6] = { DOOR_TCP, AF_INET6 },
-	[DOOR1_V4] = { DOOR1, AF_INET },
-	[DOOR2_V4] = { DOOR2, AF_INET },
-	[DOOR2_V6] = { DOOR2, AF_INET6 },
-	[DOOR3_V4] = { DOOR3, AF_INET },
-	[DOOR3_V6] = { DOOR3, AF_INET6 },
+#define VARIANT(via, word, ip)	{ VIA_##via, (ip) == 6 ? AF_INET6 : AF_INET },
+#include "variants.def"
+#undef VARIANT
 };
 
 const struct variant *variant;
 
 const char *const variant_names[NR_VARIANTS] = {
-	"tcp-v4", "tcp-v6", "door1-v4", "door2-v4", "door2-v6", "door3-v4",
-	"door3-v6",
+#define VARIANT(via, word, ip)	#word "-v" #ip,
+#include "variants.def"
+#undef VARIANT
 };
 
 int variant_by_name(const char *name)
@@ -49,7 +46,7 @@ const char *variant_name(void)
 
 int sock_(int flags)
 {
-	int fd = door_socket(variant->door, variant->family, flags);
+	int fd = via_socket(variant->via, variant->family, flags);
 
 	if (fd < 0)
 		FAIL("no %s socket: %s%s", variant_name(), ktap_errno(errno),
@@ -101,7 +98,7 @@ int listener_(union addr *a, int backlog)
 
 int any_listener_(union addr *a, int family, int v6only)
 {
-	int l = OK(door_socket(variant->door, family, 0));
+	int l = OK(via_socket(variant->via, family, 0));
 
 	addr_any(a, family, 0);
 	OK(set_int(l, SOL_SOCKET, SO_REUSEADDR, 1));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The variants of a case: TCP, which is the oracle, and SDP through each door,
- * over IPv4 and IPv6; and what a case wants to do with a socket of the variant
- * at hand.
+ * The variants of a case: TCP, which is the oracle, and SDP by each way to
+ * make a socket, over IPv4 and IPv6 (variants.def); and what a case wants to do
+ * with a socket of the variant at hand.
  */
 #ifndef _VARIANT_H
 #define _VARIANT_H
@@ -10,21 +10,24 @@
 #include "sdptest.h"
 
 struct variant {
-	enum door door;
+	enum via via;
 	int family;
 };
 
 enum {
-	TCP_V4, TCP_V6, DOOR1_V4, DOOR2_V4, DOOR2_V6, DOOR3_V4, DOOR3_V6,
+#define VARIANT(via, word, ip)	via##_V##ip,
+#include "variants.def"
+#undef VARIANT
 	NR_VARIANTS
 };
 
 /* Sets of variants, for TEST_ON(). */
 #define ON_TCP		(BIT(TCP_V4) | BIT(TCP_V6))
-#define ON_DOOR12	(BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR2_V6))
-#define ON_DOOR3	(BIT(DOOR3_V4) | BIT(DOOR3_V6))
-#define ON_SDP		(ON_DOOR12 | ON_DOOR3)
-#define ON_V6		(BIT(TCP_V6) | BIT(DOOR2_V6) | BIT(DOOR3_V6))
+/* Who asks for SDP gets it or an error; by TCP_ULP SDP or TCP. */
+#define ON_EXPLICIT	(BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(PROTO_V6))
+#define ON_ULP		(BIT(ULP_V4) | BIT(ULP_V6))
+#define ON_SDP		(ON_EXPLICIT | ON_ULP)
+#define ON_V6		(BIT(TCP_V6) | BIT(PROTO_V6) | BIT(ULP_V6))
 
 extern const struct variant *variant;
 extern const char *const variant_names[NR_VARIANTS];
@@ -38,7 +41,7 @@ int variant_by_name(const char *name);
 
 static inline bool on_sdp(void)
 {
-	return variant->door != DOOR_TCP;
+	return variant->via != VIA_TCP;
 }
 
 const char *variant_name(void);

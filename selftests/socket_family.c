@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The doors themselves, falling back to TCP, and the options of SOL_SDP. */
+/* The three ways to make a socket, falling back to TCP, and the options of SOL_SDP. */
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 
 #include "lib/variant.h"
 
-#define ON_V4	(BIT(DOOR1_V4) | BIT(DOOR2_V4) | BIT(DOOR3_V4))
+#define ON_V4	(BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(ULP_V4))
 
 /* TCP does not know the level: IPv4 says it so, IPv6 so. */
 static void must_lack_info(int fd)
@@ -228,7 +228,7 @@ TEST_ON(fallback_default, ON_SDP)
 {
 	int fd = sock();
 
-	EQ(variant->door == DOOR3, get_int(fd, SOL_SDP, SDP_FALLBACK));
+	EQ(variant->via == VIA_ULP, get_int(fd, SOL_SDP, SDP_FALLBACK));
 	OK(set_int(fd, SOL_SDP, SDP_FALLBACK, 1));
 	EQ(1, get_int(fd, SOL_SDP, SDP_FALLBACK));
 	OK(set_int(fd, SOL_SDP, SDP_FALLBACK, 0));
@@ -241,7 +241,7 @@ TEST_ON(fallback_default, ON_SDP)
 
 /* ------------------------------------------------------------ where TCP speaks */
 
-TEST_ON(door3_connect_to_tcp, ON_DOOR3)
+TEST_ON(ulp_connect_to_tcp, ON_ULP)
 {
 	union addr a, x;
 	int l = tcp_listener(&a), c = sock(), s;
@@ -260,7 +260,7 @@ TEST_ON(door3_connect_to_tcp, ON_DOOR3)
 	talk(c, s);
 }
 
-TEST_ON(door3_connect_to_tcp_nonblocking, ON_DOOR3)
+TEST_ON(ulp_connect_to_tcp_nonblocking, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock_flags(SOCK_NONBLOCK), s;
@@ -277,7 +277,7 @@ TEST_ON(door3_connect_to_tcp_nonblocking, ON_DOOR3)
 }
 
 /* Calls that wait on the socket while it changes from SDP to TCP. */
-TEST_ON(door3_blocked_while_falling_back, ON_DOOR3)
+TEST_ON(ulp_blocked_while_falling_back, ON_ULP)
 {
 	char buf[16];
 	struct task recv_task = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -304,7 +304,7 @@ TEST_ON(door3_blocked_while_falling_back, ON_DOOR3)
 	must_be_tcp(c);
 }
 
-TEST_ON(door3_bound_client_falls_back, ON_DOOR3)
+TEST_ON(ulp_bound_client_falls_back, ON_ULP)
 {
 	union addr a, from, x;
 	int l = tcp_listener(&a), c = sock(), s;
@@ -321,7 +321,7 @@ TEST_ON(door3_bound_client_falls_back, ON_DOOR3)
 	talk(c, s);
 }
 
-TEST_ON(door12_connect_to_tcp, ON_DOOR12)
+TEST_ON(explicit_connect_to_tcp, ON_EXPLICIT)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock();
@@ -337,7 +337,7 @@ TEST_ON(door12_connect_to_tcp, ON_DOOR12)
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
 }
 
-TEST_ON(door12_connect_to_tcp_with_fallback, ON_DOOR12)
+TEST_ON(explicit_connect_to_tcp_with_fallback, ON_EXPLICIT)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock(), s;
@@ -355,7 +355,7 @@ TEST_ON(door12_connect_to_tcp_with_fallback, ON_DOOR12)
 	talk(c, s);
 }
 
-TEST_ON(door3_without_fallback, ON_DOOR3)
+TEST_ON(ulp_without_fallback, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock();
@@ -367,8 +367,8 @@ TEST_ON(door3_without_fallback, ON_DOOR3)
 
 /* ------------------------------------------------------ what a listener accepts */
 
-/* A listener of door 3 takes both kinds, and each child is what it came as. */
-TEST_ON(door3_listener_takes_both, ON_DOOR3)
+/* A listener by TCP_ULP takes both kinds, and each child is what it came as. */
+TEST_ON(ulp_listener_takes_both, ON_ULP)
 {
 	int l, tcp, sdp, s, i, wildcard;
 	union addr a;
@@ -392,7 +392,7 @@ TEST_ON(door3_listener_takes_both, ON_DOOR3)
 }
 
 /* Both kinds in the queue at once: all are served. */
-TEST_ON(door3_listener_mixed_queue, ON_DOOR3)
+TEST_ON(ulp_listener_mixed_queue, ON_ULP)
 {
 	enum { N = 6 };
 	int l, c[N], i, s, sdp = 0;
@@ -416,8 +416,8 @@ TEST_ON(door3_listener_mixed_queue, ON_DOOR3)
 	EQ(N / 2, sdp);
 }
 
-/* Accepts from door 1 and 2: a plain TCP client never reaches the program. */
-TEST_ON(door12_listener_resets_tcp, ON_DOOR12)
+/* A listener that asked for SDP: a plain TCP client never reaches the program. */
+TEST_ON(explicit_listener_resets_tcp, ON_EXPLICIT)
 {
 	long long end = ktap_now() + ktap_ms(10000);
 	int l, tcp, c, s, err = 0;
@@ -448,7 +448,7 @@ TEST_ON(door12_listener_resets_tcp, ON_DOOR12)
 }
 
 /* A server that waits is not woken, or not for long, by such a client. */
-TEST_ON(door12_accept_blocks_over_tcp, ON_DOOR12)
+TEST_ON(explicit_accept_blocks_over_tcp, ON_EXPLICIT)
 {
 	union addr a;
 	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
@@ -465,7 +465,7 @@ TEST_ON(door12_accept_blocks_over_tcp, ON_DOOR12)
 	talk(c, t.ret);
 }
 
-TEST_ON(door12_listener_with_fallback, ON_DOOR12)
+TEST_ON(explicit_listener_with_fallback, ON_EXPLICIT)
 {
 	union addr a;
 	int l = mixed_listener(&a), tcp = tcp_sock(), c = sock(), s;
@@ -479,7 +479,7 @@ TEST_ON(door12_listener_with_fallback, ON_DOOR12)
 	talk(c, s);
 }
 
-TEST_ON(door3_listener_without_fallback, ON_DOOR3)
+TEST_ON(ulp_listener_without_fallback, ON_ULP)
 {
 	struct task t = { .run = task_accept, .fd = sock() };
 	int tcp = tcp_sock(), c = sock();
@@ -499,17 +499,17 @@ TEST_ON(door3_listener_without_fallback, ON_DOOR3)
 	must_be_sdp(OK(task_join(&t)));
 }
 
-/* Clients and listeners of different doors speak to one another. */
-TEST_ON(doors_mixed, ON_SDP)
+/* Clients and listeners made in different ways speak to one another. */
+TEST_ON(ways_mixed, ON_SDP)
 {
-	enum door d;
+	enum via d;
 	union addr a;
 	int l = listener(&a, 4), c, s;
 
-	for (d = DOOR1; d <= DOOR3; d++) {
-		if (d == DOOR1 && variant->family == AF_INET6)
+	for (d = VIA_FAMILY; d <= VIA_ULP; d++) {
+		if (d == VIA_FAMILY && variant->family == AF_INET6)
 			continue;
-		c = OK(door_socket(d, variant->family, 0));
+		c = OK(via_socket(d, variant->family, 0));
 		OK(connect_to(c, &a));
 		must_be_sdp(c);
 		s = accept_one(l);
@@ -526,7 +526,7 @@ static void loopback(union addr *a, int port)
 		 port);
 }
 
-TEST_ON(door3_loopback, ON_DOOR3)
+TEST_ON(ulp_loopback, ON_ULP)
 {
 	union addr a;
 	int l = any_listener(&a, variant->family, 1), c = sock(), s;
@@ -546,7 +546,7 @@ TEST_ON(door3_loopback, ON_DOOR3)
 	talk(c, s);
 }
 
-TEST_ON(door12_loopback, ON_DOOR12)
+TEST_ON(explicit_loopback, ON_EXPLICIT)
 {
 	union addr a;
 	int l = any_listener(&a, variant->family, 1), c = sock();
@@ -572,7 +572,7 @@ TEST_ON(disabled, ON_SDP)
 
 	sysctl("enable", 0);
 	c = sock();
-	if (variant->door == DOOR3) {
+	if (variant->via == VIA_ULP) {
 		OK(connect_to(c, &a));
 		s = accept_any(l);
 		must_be_tcp(c);
@@ -600,7 +600,7 @@ TEST_ON(limit_of_connections, ON_SDP)
 	/* Earlier cases' connections may be on their way out. */
 	sysctl("max_conns", 0);
 	x = sock();
-	if (variant->door == DOOR3) {
+	if (variant->via == VIA_ULP) {
 		OK(connect_to(x, &a));
 		must_be_tcp(x);
 		close(accept_any(l));
@@ -621,7 +621,7 @@ TEST_ON(limit_of_connections, ON_SDP)
 
 /* ------------------------------------------------------------------- the slot */
 
-TEST_ON(ulp_where_it_cannot_be, ON_DOOR3)
+TEST_ON(ulp_where_it_cannot_be, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = tcp_sock(), s, connecting;
@@ -647,7 +647,7 @@ TEST_ON(ulp_once, ON_SDP)
 }
 
 /* After falling back the slot is free, and the socket TCP's altogether. */
-TEST_ON(ulp_after_fallback, ON_DOOR3)
+TEST_ON(ulp_after_fallback, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock(), s, err;
@@ -665,7 +665,7 @@ TEST_ON(ulp_after_fallback, ON_DOOR3)
 }
 
 /* A refused socket that fell back can be attached again and connect by SDP. */
-TEST_ON(ulp_again_after_refusal, ON_DOOR3)
+TEST_ON(ulp_again_after_refusal, ON_ULP)
 {
 	union addr a, closed;
 	int l = listener(&a, 4), c = sock(), err;
@@ -728,7 +728,7 @@ TEST_ON(counters, ON_SDP)
 	IN_RANGE(200000, 210000, counter("bytes_received") - received);
 	EQ(connects + 1, counter("connect"));
 	EQ(accepts + 1, counter("accept"));
-	if (variant->door != DOOR3)
+	if (variant->via != VIA_ULP)
 		return;
 	fallbacks = counter("fallback");
 	tcp_listener(&a);
