@@ -30,17 +30,17 @@ vectors() {
 
 begin
 two_hosts || { echo "Bail out! capture.sh needs two hosts"; exit 2; }
-check capture.golden_vectors vectors
-check capture.record witnesses 60 record
+run_case capture.golden_vectors vectors
+run_case capture.record witnesses 60 record
 witnesses 300 compare > "$dir/compared" 2>&1
-check capture.complete compare capture
-check capture.hello compare hello
-check capture.posted_is_on_the_wire compare posted
-check capture.wire_is_heard compare heard
-check capture.streams compare streams
-check capture.ends compare ends
-check capture.buffers compare buffers
-check capture.zero_copy compare zero_copy
-check capture.tshark_hello compare tshark_hello
-check capture.tshark_messages compare tshark_messages
+run_case capture.complete compare capture
+run_case capture.hello compare hello
+run_case capture.posted_is_on_the_wire compare posted
+run_case capture.wire_is_heard compare heard
+run_case capture.streams compare streams
+run_case capture.ends compare ends
+run_case capture.buffers compare buffers
+run_case capture.zero_copy compare zero_copy
+run_case capture.tshark_hello compare tshark_hello
+run_case capture.tshark_messages compare tshark_messages
 finish

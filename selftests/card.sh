@@ -10,5 +10,5 @@ insmod "$(dirname "$module")/verbs_local.ko" || {
 	exit 2
 }
 limit 900 "$bin/sdp_socket" -t 'zcopy_*' -t 'lease_*' -v family-v4 -v ulp-v6 || failed=1
-check card.looks_at_local_addresses test "$(cat /sys/module/verbs_local/parameters/looked)" -gt 100
+run_case card.looks_at_local_addresses test "$(cat /sys/module/verbs_local/parameters/looked)" -gt 100
 finish

@@ -139,11 +139,11 @@ set_down_under_the_cm() {
 
 unload
 on h2 rmmod af_sdp
-check device.packets_lost lost
-check device.packets_refused refused
-check device.no_buffers no_buffers
-check device.interface_down set_down
-check device.interface_down_under_the_cm set_down_under_the_cm
+run_case device.packets_lost lost
+run_case device.packets_refused refused
+run_case device.no_buffers no_buffers
+run_case device.interface_down set_down
+run_case device.interface_down_under_the_cm set_down_under_the_cm
 up	# whatever ended a case
 tc qdisc delete dev "$dev" root
 on h2 insmod "$module"

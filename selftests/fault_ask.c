@@ -41,7 +41,7 @@ static void after_poll(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(poll_faults, ~0u, 60)
+CASE_LIMIT(poll_faults, ~0u, 60)
 {
 	static const struct op op = {
 		"poll", fault_before_talk, call_poll, after_poll, { EFAULT, ENOMEM },
@@ -89,7 +89,7 @@ static void after_select(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(select_faults, ~0u, 60)
+CASE_LIMIT(select_faults, ~0u, 60)
 {
 	static const struct op op = {
 		"select", before_select, call_select, after_select, { EFAULT, ENOMEM },
@@ -156,7 +156,7 @@ static void after_later(struct step *st, int ret)
 	after_outcome(st, ret);
 }
 
-TEST_LIMIT(connect_later_faults, ~0u, 240)
+CASE_LIMIT(connect_later_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"connect, non-blocking", before_later, call_later, after_later,
@@ -172,7 +172,7 @@ static int call_outcome(struct step *st)
 }
 
 /* And what is done when nobody is in a call, at both ends. */
-TEST_LIMIT(connect_later_wide, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 400)
+CASE_LIMIT(connect_later_wide, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 400)
 {
 	static const struct op op = {
 		"connect, non-blocking", before_later, call_outcome, after_outcome,
@@ -207,7 +207,7 @@ static void after_destroy(struct step *st, int ret)
 }
 
 /* What the kernel does there is not the module's own: anywhere in it, as for TCP. */
-TEST_LIMIT(destroy_faults, ~0u, 120)
+CASE_LIMIT(destroy_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"SOCK_DESTROY", fault_before_accept, call_destroy, after_destroy,
@@ -240,7 +240,7 @@ static void after_destroyed(struct step *st, int ret)
 }
 
 /* TCP says that it is over, and who is still there is sent away: with what there is. */
-TEST_LIMIT(destroyed_faults, ~0u, 120)
+CASE_LIMIT(destroyed_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"accept, of a destroyed listener", before_destroyed, call_destroyed,
@@ -284,7 +284,7 @@ static void after_fallback(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(fallback_option_faults, ON_SDP, 60)
+CASE_LIMIT(fallback_option_faults, ON_SDP, 60)
 {
 	static const struct op op = {
 		"SDP_FALLBACK", before_fallback, call_fallback, after_fallback, { EFAULT },

@@ -31,7 +31,7 @@ static void after_socket(struct step *st, int ret)
 	(void)ret;
 }
 
-TEST_LIMIT(socket_faults, ~ON_ULP, 60)
+CASE_LIMIT(socket_faults, ~ON_ULP, 60)
 {
 	static const struct op op = {
 		"socket", fault_nothing, call_socket,
@@ -58,7 +58,7 @@ static void after_ulp(struct step *st, int ret)
 	fault_again(st, ret, call_ulp);
 }
 
-TEST_LIMIT(ulp_faults, ON_ULP, 60)
+CASE_LIMIT(ulp_faults, ON_ULP, 60)
 {
 	static const struct op op = {
 		"TCP_ULP", before_ulp, call_ulp, after_ulp, { ENOMEM },
@@ -85,7 +85,7 @@ static void after_bind(struct step *st, int ret)
 	fault_again(st, ret, call_bind);
 }
 
-TEST_LIMIT(bind_faults, ~0u, 60)
+CASE_LIMIT(bind_faults, ~0u, 60)
 {
 	/* TCP has one answer for all that get_port() meets. */
 	static const struct op op = {
@@ -123,7 +123,7 @@ static void after_listen(struct step *st, int ret)
 	close(s);
 }
 
-TEST_LIMIT(listen_faults, ~0u, 120)
+CASE_LIMIT(listen_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"listen", before_listen, call_listen, after_listen,
@@ -154,7 +154,7 @@ static void after_connect(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(connect_faults, ~0u, 240)
+CASE_LIMIT(connect_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"connect", before_connect, call_connect, after_connect,
@@ -181,7 +181,7 @@ static void after_accept(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(accept_faults, ~0u, 240)
+CASE_LIMIT(accept_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"accept", fault_before_accept, call_accept, after_accept,
@@ -231,7 +231,7 @@ static void before_lend_1m(struct step *st)
 	fault_before_heard(st, FAULT_BIG, 65536);
 }
 
-TEST_LIMIT(send_1_faults, ~0u, 120)
+CASE_LIMIT(send_1_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"send", before_send_1, call_send, after_send, { EFAULT },
@@ -240,7 +240,7 @@ TEST_LIMIT(send_1_faults, ~0u, 120)
 	fault_sweep(&op, 3);
 }
 
-TEST_LIMIT(send_64k_faults, ~0u, 240)
+CASE_LIMIT(send_64k_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"send 64 KiB", before_send_64k, call_send, after_send,
@@ -250,7 +250,7 @@ TEST_LIMIT(send_64k_faults, ~0u, 240)
 	fault_sweep(&op, 8);
 }
 
-TEST_LIMIT(send_1m_faults, ~0u, 600)
+CASE_LIMIT(send_1m_faults, ~0u, 600)
 {
 	static const struct op op = {
 		"send 1 MiB", before_send_1m, call_send, after_send,
@@ -261,7 +261,7 @@ TEST_LIMIT(send_1m_faults, ~0u, 600)
 }
 
 /* As long as there is no memory at all he sleeps who may, and a signal wakes him. */
-TEST_ON(send_waits_for_memory, ON_SDP)
+CASE_ON(send_waits_for_memory, ON_SDP)
 {
 	struct task t = { .run = task_send, .buf = fault_big, .len = 30000 };
 	struct ktap_watch start;
@@ -324,7 +324,7 @@ static void after_lend_untouched(struct step *st, int ret)
 }
 
 /* The same without a copy: what cannot be lent is copied. */
-TEST_LIMIT(lend_1m_faults, ON_SDP, 600)
+CASE_LIMIT(lend_1m_faults, ON_SDP, 600)
 {
 	static const struct op untouched = {
 		"send 1 MiB, lent untouched", before_lend_untouched, call_lend_untouched,
@@ -364,7 +364,7 @@ static void after_lease(struct step *st, int ret)
 		EQ(1, notified(st->p.c, 0, NULL));
 }
 
-TEST_LIMIT(lease_faults, ON_SDP, 600)
+CASE_LIMIT(lease_faults, ON_SDP, 600)
 {
 	static const struct op op = {
 		"send 256 KiB, leased", before_lease, call_lease, after_lease,
@@ -392,7 +392,7 @@ static void after_recv(struct step *st, int ret)
 	fault_has_said(st);
 }
 
-TEST_LIMIT(recv_faults, ~0u, 240)
+CASE_LIMIT(recv_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"recv", fault_before_said, call_recv, after_recv, { EFAULT },
@@ -423,7 +423,7 @@ static int call_stamped(struct step *st)
 	return n < 0 ? -1 : 0;
 }
 
-TEST_LIMIT(stamped_faults, ~0u, 240)
+CASE_LIMIT(stamped_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"recvmsg with its time", before_stamped, call_stamped, after_recv,
@@ -456,7 +456,7 @@ static void after_take(struct step *st, int ret)
 	EQ(st->len, task_join(&st->task));
 }
 
-TEST_LIMIT(take_faults, ON_SDP, 240)
+CASE_LIMIT(take_faults, ON_SDP, 240)
 {
 	static const struct op op = {
 		"recv 1 MiB, taken", before_take, call_recv, after_take,
@@ -474,7 +474,7 @@ static int call_fetch(struct step *st)
 	return 0;
 }
 
-TEST_LIMIT(fetch_faults, ON_SDP, 240)
+CASE_LIMIT(fetch_faults, ON_SDP, 240)
 {
 	static const struct op op = {
 		"nobody reads", before_lent, call_fetch, after_take, { 0 },
@@ -516,7 +516,7 @@ static int call_sendmmsg(struct step *st)
 	return n < 0 ? -1 : 0;
 }
 
-TEST_LIMIT(sendmmsg_faults, ~0u, 240)
+CASE_LIMIT(sendmmsg_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"sendmmsg", before_send_64k, call_sendmmsg, after_send,
@@ -568,7 +568,7 @@ static void after_recvmmsg(struct step *st, int ret)
 	fault_has_said(st);
 }
 
-TEST_LIMIT(recvmmsg_faults, ~0u, 240)
+CASE_LIMIT(recvmmsg_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"recvmmsg", before_recvmmsg, call_recvmmsg, after_recvmmsg,
@@ -613,7 +613,7 @@ static void after_shutdown(struct step *st, int ret)
 }
 
 /* It may not fail.  TCP, if it has no memory for the FIN, never says it. */
-TEST_LIMIT(shutdown_faults, ON_SDP, 120)
+CASE_LIMIT(shutdown_faults, ON_SDP, 120)
 {
 	static const struct op op = {
 		"shutdown", fault_before_said, call_shutdown, after_shutdown, { 0 },
@@ -653,7 +653,7 @@ static void after_close(struct step *st, int ret)
 	hear_the_end(st);
 }
 
-TEST_LIMIT(close_faults, ON_SDP, 120)
+CASE_LIMIT(close_faults, ON_SDP, 120)
 {
 	static const struct op op = {
 		"close", fault_before_said, call_close, after_close, { 0 },
@@ -692,7 +692,7 @@ static void after_close_listener(struct step *st, int ret)
 	expect_reset(st->p.c);
 }
 
-TEST_LIMIT(close_listener_faults, ON_SDP, 120)
+CASE_LIMIT(close_listener_faults, ON_SDP, 120)
 {
 	static const struct op op = {
 		"close of a listener", before_close_listener,
@@ -716,7 +716,7 @@ static int call_info(struct step *st)
 	return get_int(st->p.c, SOL_SDP, SDP_FALLBACK) < 0 ? -1 : 0;
 }
 
-TEST_LIMIT(info_faults, ON_SDP, 60)
+CASE_LIMIT(info_faults, ON_SDP, 60)
 {
 	static const struct op op = {
 		"SDP_INFO, SDP_FALLBACK", fault_before_talk, call_info, fault_after_talk,
@@ -741,7 +741,7 @@ static void after_dump(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(diag_faults, BIT(FAMILY_V4), 60)
+CASE_LIMIT(diag_faults, BIT(FAMILY_V4), 60)
 {
 	static const struct op op = {
 		"sock_diag", fault_before_talk, call_dump, after_dump,
@@ -785,7 +785,7 @@ static void after_ip_info(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(ip_info_faults, ON_ULP, 60)
+CASE_LIMIT(ip_info_faults, ON_ULP, 60)
 {
 	static const struct op op = {
 		"IP_SDP_INFO", before_ip_info, call_ip_info, after_ip_info, { EFAULT },
@@ -828,7 +828,7 @@ static void after_counters(struct step *st, int ret)
 }
 
 /* Nothing of it is the module's own: anywhere in it, as for TCP. */
-TEST_LIMIT(counters_faults, BIT(TCP_V4) | BIT(FAMILY_V4) | BIT(ULP_V4), 60)
+CASE_LIMIT(counters_faults, BIT(TCP_V4) | BIT(FAMILY_V4) | BIT(ULP_V4), 60)
 {
 	static const struct op op = {
 		"/proc/net/sdpstat", before_counters, call_proc, after_counters,
@@ -856,7 +856,7 @@ static void after_peers(struct step *st, int ret)
 	fault_after_talk(st, ret);
 }
 
-TEST_LIMIT(peers_faults, ON_ULP, 60)
+CASE_LIMIT(peers_faults, ON_ULP, 60)
 {
 	static const struct op op = {
 		"/proc/net/sdp_peers", before_peers, call_proc, after_peers,

@@ -224,12 +224,12 @@ static void one_fault(const char *kind, int least)
 		FAIL("expected at least %d faults, got %d", least, struck);
 }
 
-TEST_LIMIT(life_one_slab, BIT(FAMILY_V4) | BIT(ULP_V4), 400)
+CASE_LIMIT(life_one_slab, BIT(FAMILY_V4) | BIT(ULP_V4), 400)
 {
 	one_fault("failslab", 20);
 }
 
-TEST_LIMIT(life_one_page, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 400)
+CASE_LIMIT(life_one_page, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 400)
 {
 	one_fault("fail_page_alloc", 4);
 }
@@ -352,7 +352,7 @@ static void refused_at_sites(void)
 }
 
 /* One fault, ever further into an attempt that is refused: TCP goes on, and well. */
-TEST_LIMIT(refused_faults, ON_ULP, 240)
+CASE_LIMIT(refused_faults, ON_ULP, 240)
 {
 	int k, hit, reason, struck = 0, missed = 0, count[SDP_REASON_COUNT] = { };
 	union addr a;
@@ -393,7 +393,7 @@ TEST_LIMIT(refused_faults, ON_ULP, 240)
 }
 
 /* What there is no memory for is not remembered, and that is all. */
-TEST_LIMIT(refused_unremembered, ON_ULP, 60)
+CASE_LIMIT(refused_unremembered, ON_ULP, 60)
 {
 	unsigned long long cached;
 	int l, reason;
@@ -493,7 +493,7 @@ static void probe_at_sites(int port)
  * net.sdp.learn, and one fault ever further into the probe of a server that takes SDP:
  * the connection goes by TCP and well, and the next ones find it out.
  */
-TEST_LIMIT(probe_faults, ON_ULP, 240)
+CASE_LIMIT(probe_faults, ON_ULP, 240)
 {
 	int port = variant->family == AF_INET6 ? 23000 : 22000;
 	int k, by, hit, reason, struck = 0, missed = 0, undecided = 0;
@@ -566,7 +566,7 @@ static void many_faults(const char *percent)
 }
 
 /* What the peer refuses of leases is copied by nobody's call, with what there is. */
-TEST_LIMIT(lease_refused_30_percent, ON_SDP, 120)
+CASE_LIMIT(lease_refused_30_percent, ON_SDP, 120)
 {
 	enum { CALLS = 24, LEN = 100000 };
 	static char all[CALLS * LEN];
@@ -604,12 +604,12 @@ TEST_LIMIT(lease_refused_30_percent, ON_SDP, 120)
 	fault_still_works();
 }
 
-TEST_LIMIT(life_1_percent, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 120)
+CASE_LIMIT(life_1_percent, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 120)
 {
 	many_faults("1");
 }
 
-TEST_LIMIT(life_10_percent, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 120)
+CASE_LIMIT(life_10_percent, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 120)
 {
 	many_faults("10");
 }
@@ -650,7 +650,7 @@ static void device_at_sites(void)
 }
 
 /* A device that comes, and finds a listener, while one allocation fails. */
-TEST_LIMIT(device_add_faults, BIT(FAMILY_V4), 240)
+CASE_LIMIT(device_add_faults, BIT(FAMILY_V4), 240)
 {
 	int k, struck = 0, useless = 0;
 	struct task t;
@@ -681,7 +681,7 @@ TEST_LIMIT(device_add_faults, BIT(FAMILY_V4), 240)
 }
 
 /* The device goes at any moment of a connection's life, and comes back. */
-TEST_LIMIT(device_goes_any_time, BIT(FAMILY_V4) | BIT(PROTO_V6), 240)
+CASE_LIMIT(device_goes_any_time, BIT(FAMILY_V4) | BIT(PROTO_V6), 240)
 {
 	int i, count[3] = { };
 	struct task t;

@@ -29,7 +29,7 @@ static void after_load(struct step *st, int ret)
 	OK(module_load());
 }
 
-TEST_LIMIT(load_faults, BIT(PROTO_V4), 300)
+CASE_LIMIT(load_faults, BIT(PROTO_V4), 300)
 {
 	static const struct op op = {
 		"load", before_load, call_load, after_load,
@@ -60,7 +60,7 @@ static void after_netns(struct step *st, int ret)
 	OK(setns(st->fd, CLONE_NEWNET));
 }
 
-TEST_LIMIT(netns_faults, BIT(PROTO_V4), 120)
+CASE_LIMIT(netns_faults, BIT(PROTO_V4), 120)
 {
 	static const struct op op = {
 		"namespace", before_netns, call_netns, after_netns,

@@ -76,7 +76,7 @@ static void after_sendfile(struct step *st, int ret)
 	EVENTUALLY(0, fcntl(st->fd, F_ADD_SEALS, F_SEAL_WRITE));
 }
 
-TEST_LIMIT(sendfile_faults, ~0u, 240)
+CASE_LIMIT(sendfile_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"sendfile", before_sendfile_copied, call_sendfile, after_sendfile,
@@ -86,7 +86,7 @@ TEST_LIMIT(sendfile_faults, ~0u, 240)
 	fault_sweep(&op, 4);
 }
 
-TEST_LIMIT(sendfile_lent_faults, ON_SDP, 240)
+CASE_LIMIT(sendfile_lent_faults, ON_SDP, 240)
 {
 	static const struct op op = {
 		"sendfile, lent", before_sendfile_lent, call_sendfile, after_sendfile,
@@ -119,7 +119,7 @@ static void after_splice_in(struct step *st, int ret)
 	close(pipes[1]);
 }
 
-TEST_LIMIT(splice_in_faults, ~0u, 240)
+CASE_LIMIT(splice_in_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"splice to a socket", before_splice_in, call_splice_in, after_splice_in,
@@ -160,7 +160,7 @@ static void after_splice_out(struct step *st, int ret)
 	fault_has_said(st);
 }
 
-TEST_LIMIT(splice_out_faults, ~0u, 240)
+CASE_LIMIT(splice_out_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"splice from a socket", before_splice_out, call_splice_out,
@@ -203,7 +203,7 @@ static void after_writev(struct step *st, int ret)
 	move_all(st, call_writev);
 }
 
-TEST_LIMIT(writev_faults, ~0u, 240)
+CASE_LIMIT(writev_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"writev", before_writev, call_writev, after_writev, { EFAULT, ENOMEM },
@@ -229,7 +229,7 @@ static void after_recvmsg(struct step *st, int ret)
 	fault_has_said(st);
 }
 
-TEST_LIMIT(recvmsg_faults, ~0u, 240)
+CASE_LIMIT(recvmsg_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"recvmsg", fault_before_said, call_recvmsg, after_recvmsg, { EFAULT, ENOMEM },
@@ -259,7 +259,7 @@ static void after_peek(struct step *st, int ret)
 	after_recvmsg(st, ret);
 }
 
-TEST_LIMIT(peek_faults, ~0u, 240)
+CASE_LIMIT(peek_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"recvmsg, peeking", fault_before_said, call_peek, after_peek,
@@ -313,7 +313,7 @@ static void after_uring_send(struct step *st, int ret)
 	ring_close(&uring.ring);
 }
 
-TEST_LIMIT(uring_send_faults, ~0u, 240)
+CASE_LIMIT(uring_send_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"io_uring, send", before_uring_send, call_uring_send, after_uring_send,
@@ -355,7 +355,7 @@ static void after_uring_lease(struct step *st, int ret)
 	ring_close(&uring.ring);
 }
 
-TEST_LIMIT(uring_lease_faults, ~0u, 600)
+CASE_LIMIT(uring_lease_faults, ~0u, 600)
 {
 	static const struct op op = {
 		"io_uring, send 256 KiB, leased", before_uring_lease, call_uring_lease,
@@ -386,7 +386,7 @@ static void after_uring_recv(struct step *st, int ret)
 	fault_has_said(st);
 }
 
-TEST_LIMIT(uring_recv_faults, ~0u, 240)
+CASE_LIMIT(uring_recv_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"io_uring, recv", before_uring_recv, call_uring_recv, after_uring_recv,
@@ -415,7 +415,7 @@ static void after_urgent(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(urgent_faults, ~0u, 240)
+CASE_LIMIT(urgent_faults, ~0u, 240)
 {
 	static const struct op op = {
 		"send, urgent", fault_before_talk, call_urgent, after_urgent, { EFAULT, ENOMEM },
@@ -466,7 +466,7 @@ static void after_urgent_peek(struct step *st, int ret)
 	after_urgent(st, 0);
 }
 
-TEST_LIMIT(urgent_read_faults, ~0u, 120)
+CASE_LIMIT(urgent_read_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"recv, urgent", before_urgent_read, call_urgent_read, after_urgent_read,
@@ -530,7 +530,7 @@ static void after_notice(struct step *st, int ret)
 }
 
 /* Nothing of it is the module's own: anywhere in it, as for TCP. */
-TEST_LIMIT(notice_faults, ~0u, 120)
+CASE_LIMIT(notice_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"recvmsg, a notice", before_notice, call_notice, after_notice, { EFAULT },
@@ -580,7 +580,7 @@ static void after_set(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(setsockopt_faults, ~0u, 120)
+CASE_LIMIT(setsockopt_faults, ~0u, 120)
 {
 	for (option = options; option < options + ARRAY_SIZE(options); option++) {
 		struct op op = { option->what, before_set, call_set, after_set, { EFAULT } };
@@ -647,7 +647,7 @@ static void after_ask(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(ask_faults, ~0u, 120)
+CASE_LIMIT(ask_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"ioctl, getsockopt, names", before_ask, call_ask, after_ask, { EFAULT },
@@ -685,7 +685,7 @@ static void after_epoll(struct step *st, int ret)
 	fault_talk(st->p.c, st->p.s);
 }
 
-TEST_LIMIT(epoll_faults, ~0u, 120)
+CASE_LIMIT(epoll_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"epoll", fault_before_said, call_epoll, after_epoll, { EFAULT, ENOMEM, EMFILE, ENFILE },
@@ -727,7 +727,7 @@ static void after_edge(struct step *st, int ret)
 	fault_after_talk(st, 0);
 }
 
-TEST_LIMIT(edge_faults, ~0u, 120)
+CASE_LIMIT(edge_faults, ~0u, 120)
 {
 	static const struct op op = {
 		"send, who waits for an edge", before_edge, call_edge, after_edge,

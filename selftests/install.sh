@@ -62,11 +62,11 @@ compiles() { # CFLAGS
 }
 
 echo "TAP version 13"
-check install.installs installs
-check install.keeps_rules keeps_rules
-check install.builds_anew builds_anew
-check install.leaves_nothing leaves_nothing
+run_case install.installs installs
+run_case install.keeps_rules keeps_rules
+run_case install.builds_anew builds_anew
+run_case install.leaves_nothing leaves_nothing
 for flags in -O0 -Os -O3; do
-	check "install.compiles_with.$flags" compiles $flags
+	run_case "install.compiles_with.$flags" compiles $flags
 done
 finish

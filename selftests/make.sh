@@ -58,8 +58,8 @@ refuses_its_sources() {
 }
 
 echo "TAP version 13"
-check make.installs_where_it_is_sought installs_where_it_is_sought
-check make.takes_what_looks_old takes_what_looks_old
-check make.refuses_a_blank refuses_a_blank
-check make.refuses_its_sources refuses_its_sources
+run_case make.installs_where_it_is_sought installs_where_it_is_sought
+run_case make.takes_what_looks_old takes_what_looks_old
+run_case make.refuses_a_blank refuses_a_blank
+run_case make.refuses_its_sources refuses_its_sources
 finish

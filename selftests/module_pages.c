@@ -116,7 +116,7 @@ static int offered_(struct pair *p, struct absent *a, struct task *t, int flags)
 
 #define offered(...)	CALL(offered_(__VA_ARGS__))
 
-TEST_ON(device_gone_and_page_offered, ON_SDP)
+CASE_ON(device_gone_and_page_offered, ON_SDP)
 {
 	struct absent a;
 	struct task t;
@@ -126,7 +126,7 @@ TEST_ON(device_gone_and_page_offered, ON_SDP)
 	ended(&t);
 }
 
-TEST_ON(device_gone_and_page_leased, ON_SDP)
+CASE_ON(device_gone_and_page_leased, ON_SDP)
 {
 	struct absent a;
 	struct task t;
@@ -138,7 +138,7 @@ TEST_ON(device_gone_and_page_leased, ON_SDP)
 }
 
 /* The first piece is lent, and the next cannot be pinned. */
-TEST_ON(device_gone_and_page_to_send, ON_SDP)
+CASE_ON(device_gone_and_page_to_send, ON_SDP)
 {
 	struct task t = { .run = task_send, .len = 2 * PIECE };
 	long was = pinned();
@@ -158,7 +158,7 @@ TEST_ON(device_gone_and_page_to_send, ON_SDP)
 }
 
 /* The same where the peer has told where its reader waits: what is written there. */
-TEST_ON(device_gone_and_page_to_write, ON_SDP)
+CASE_ON(device_gone_and_page_to_write, ON_SDP)
 {
 	struct task s = { .run = task_send, .len = 2 * PIECE };
 	struct task r = { .run = task_recv, .len = 2 * PIECE, .flags = MSG_WAITALL };
@@ -238,7 +238,7 @@ static int taken_(struct taker *k)
 
 #define taken(k)	CALL(taken_(k))
 
-TEST_ON(device_gone_and_page_to_recv, ON_SDP)
+CASE_ON(device_gone_and_page_to_recv, ON_SDP)
 {
 	struct taker k;
 
@@ -248,7 +248,7 @@ TEST_ON(device_gone_and_page_to_recv, ON_SDP)
 }
 
 /* The connection has died first, by the peer's doing, with a device that is well. */
-TEST_ON(device_gone_and_connection_dead, ON_SDP)
+CASE_ON(device_gone_and_connection_dead, ON_SDP)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 	struct taker k;

@@ -200,7 +200,7 @@ static void cm_server(enum cm_message msg, enum cm_trouble kind)
 #define ON_CM	(BIT(TCP_V4) | BIT(ULP_V4) | BIT(ULP_V6))
 
 #define CM_CASE(name, message, kind)					\
-PAIR_LIMIT(name, ON_CM, 60)						\
+PAIR_CASE_LIMIT(name, ON_CM, 60)						\
 									\
 static void name##_client(void)						\
 {									\
@@ -236,7 +236,7 @@ CM_CASE(cm_drep_late, CM_DREP, LATE)
  * Every call on a socket whose request is under way: a queue pair is there, nobody has
  * answered, and nobody will before the calls are over.  By TCP it is connected soon.
  */
-PAIR_LIMIT(cm_req_lost_and_asked, ON_CM, 60)
+PAIR_CASE_LIMIT(cm_req_lost_and_asked, ON_CM, 60)
 
 static void cm_req_lost_and_asked_client(void)
 {

@@ -134,7 +134,7 @@ static void sees_the_end(void)
 	meet("ended");
 }
 
-PAIR_ON(event_qp_fatal, ON_SOME_SDP | BIT(TCP_V4))
+PAIR_CASE_ON(event_qp_fatal, ON_SOME_SDP | BIT(TCP_V4))
 
 static void event_qp_fatal_client(void)
 {
@@ -146,7 +146,7 @@ static void event_qp_fatal_server(void)
 	sees_the_end();
 }
 
-PAIR_ON(event_qp_req_err, BIT(PROTO_V4))
+PAIR_CASE_ON(event_qp_req_err, BIT(PROTO_V4))
 
 static void event_qp_req_err_client(void)
 {
@@ -158,7 +158,7 @@ static void event_qp_req_err_server(void)
 	sees_the_end();
 }
 
-PAIR_ON(event_qp_access_err, BIT(PROTO_V4))
+PAIR_CASE_ON(event_qp_access_err, BIT(PROTO_V4))
 
 static void event_qp_access_err_client(void)
 {
@@ -171,7 +171,7 @@ static void event_qp_access_err_server(void)
 }
 
 /* With both directions full: the bytes that came are those that were sent. */
-PAIR_ON(event_in_a_stream, ON_SOME_SDP)
+PAIR_CASE_ON(event_in_a_stream, ON_SOME_SDP)
 
 enum { FIRST = 1 << 20 };
 
@@ -250,7 +250,7 @@ static void talk_server(void)
 }
 
 /* Nothing for us. */
-PAIR_ON(event_of_no_concern, BIT(PROTO_V4))
+PAIR_CASE_ON(event_of_no_concern, BIT(PROTO_V4))
 
 static void event_of_no_concern_client(void)
 {
@@ -276,7 +276,7 @@ static void event_of_no_concern_server(void)
  * A queue that the device gave up is destroyed with its connection, not kept for
  * the next one as others are.  (The device would tell its queue pair too.)
  */
-PAIR_ON(event_cq_err, ON_SOME_SDP)
+PAIR_CASE_ON(event_cq_err, ON_SOME_SDP)
 
 static void event_cq_err_client(void)
 {
@@ -311,7 +311,7 @@ static void event_cq_err_server(void)
 /* ------------------------------------------------------------------ an attempt */
 
 /* Nobody has answered yet: the attempt fails at once, and TCP takes over where it may. */
-PAIR_ON(event_while_connecting, ON_SDP)
+PAIR_CASE_ON(event_while_connecting, ON_SDP)
 
 static void event_while_connecting_client(void)
 {
@@ -381,7 +381,7 @@ static void event_while_connecting_server(void)
  * The device says that a first message came, to a server that has had no RTU: the
  * client is there.  The CM has had none either, and takes no DREQ before it comes.
  */
-PAIR_ON(event_comm_est, ON_SOME_SDP)
+PAIR_CASE_ON(event_comm_est, ON_SOME_SDP)
 
 static void event_comm_est_client(void)
 {
@@ -430,7 +430,7 @@ static void event_comm_est_server(void)
  * He is long about his RTU, longer than his attempt may take: the server's kernel,
  * which repeats its answer for as long as that, is told that he has it and waits.
  */
-PAIR_ON(late_to_confirm, ON_SOME_SDP)
+PAIR_CASE_ON(late_to_confirm, ON_SOME_SDP)
 
 enum { CONFIRMED = 3000, ATTEMPT = 500 };
 
@@ -466,7 +466,7 @@ static void late_to_confirm_server(void)
  * Its RTU has come, but the server's worker is late to look: that is no silence, and
  * who asks next waits for the place.
  */
-PAIR_ON(late_to_notice, ON_SOME_SDP)
+PAIR_CASE_ON(late_to_notice, ON_SOME_SDP)
 
 static void late_to_notice_client(void)
 {
@@ -516,7 +516,7 @@ static void late_to_notice_server(void)
  * The server takes its answer back while the client's queue pair is on its way: it is
  * too late to ask again with that one.  Where TCP may come next, nobody listens.
  */
-PAIR_ON(late_and_taken_back, ON_SOME_SDP)
+PAIR_CASE_ON(late_and_taken_back, ON_SOME_SDP)
 
 static void late_and_taken_back_client(void)
 {
@@ -557,7 +557,7 @@ static void late_and_taken_back_server(void)
  */
 enum { ROUNDS = 20 };
 
-PAIR_ON(event_early, BIT(PROTO_V4))
+PAIR_CASE_ON(event_early, BIT(PROTO_V4))
 
 static void event_early_client(void)
 {

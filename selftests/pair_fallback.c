@@ -78,7 +78,7 @@ static int watched_attempt_(const union addr *a, int *ep)
 
 #define watched_attempt(a, ep) CALL(watched_attempt_(a, ep))
 
-PAIR_ON(falling_back_watched, ON_SOME)
+PAIR_CASE_ON(falling_back_watched, ON_SOME)
 
 static void falling_back_watched_client(void)
 {
@@ -133,7 +133,7 @@ static void falling_back_watched_server(void)
 }
 
 /* Nobody listens to TCP either: one event, one error. */
-PAIR_ON(falling_back_in_vain, ON_SOME)
+PAIR_CASE_ON(falling_back_in_vain, ON_SOME)
 
 static void falling_back_in_vain_client(void)
 {
@@ -171,7 +171,7 @@ static void falling_back_in_vain_server(void)
 /* ------------------------------------------------------------------- who waits */
 
 /* In connect(), poll(), send() and recv() at once, each in a thread. */
-PAIR_ON(falling_back_awaited, ON_SOME)
+PAIR_CASE_ON(falling_back_awaited, ON_SOME)
 
 static void falling_back_awaited_client(void)
 {
@@ -219,7 +219,7 @@ static void ignore(int sig)
 }
 
 /* A signal ends the call and not the attempt, which falls back alone. */
-PAIR_ON(falling_back_interrupted, ON_SOME)
+PAIR_CASE_ON(falling_back_interrupted, ON_SOME)
 
 static void falling_back_interrupted_client(void)
 {
@@ -309,7 +309,7 @@ static bool forgotten(const union addr *a)
  * Silence is the host's, not the port's, and may be an accident: held against it for
  * a 64th of cache_timeout, then for four times as long, until it answers.
  */
-PAIR_LIMIT(silence_remembered, ON_ULP, 90)
+PAIR_CASE_LIMIT(silence_remembered, ON_ULP, 90)
 
 static void silence_remembered_client(void)
 {
@@ -372,7 +372,7 @@ static void silence_remembered_server(void)
  * That nothing leads to a host is all its ports' too, and may be an accident as well: one
  * question for its address is all that connect_timeout leaves time for.
  */
-PAIR_ON(no_route_remembered, ON_ULP)
+PAIR_CASE_ON(no_route_remembered, ON_ULP)
 
 static void no_route_remembered_client(void)
 {
@@ -411,7 +411,7 @@ static void no_route_remembered_server(void)
  * A socket that is bound to a device leaves by that or not at all, even where the device
  * has no address of its own and takes another's.
  */
-PAIR_ON(bound_to_another_device, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4))
+PAIR_CASE_ON(bound_to_another_device, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4))
 
 static void bound_to_another_device_client(void)
 {
@@ -455,7 +455,7 @@ enum {
  * Nobody has the address: neither SDP nor TCP gets an answer in that time, which is not so
  * long that the neighbour is given up.
  */
-PAIR_ON(falling_back_sndtimeo, ON_SOME)
+PAIR_CASE_ON(falling_back_sndtimeo, ON_SOME)
 
 static void falling_back_sndtimeo_client(void)
 {
@@ -484,7 +484,7 @@ static void falling_back_sndtimeo_server(void)
 }
 
 /* TCP is there when SDP was not, and then nothing comes, or nobody reads. */
-PAIR_ON(falling_back_timeouts, ON_SOME)
+PAIR_CASE_ON(falling_back_timeouts, ON_SOME)
 
 /* An attempt that nobody has waited for yet. */
 static int begun_(const union addr *a)
@@ -563,7 +563,7 @@ static void falling_back_timeouts_server(void)
 }
 
 /* By SDP, which takes its time. */
-PAIR_ON(connecting_timeouts, BIT(PROTO_V4) | ON_SOME)
+PAIR_CASE_ON(connecting_timeouts, BIT(PROTO_V4) | ON_SOME)
 
 static void connecting_timeouts_client(void)
 {
@@ -598,7 +598,7 @@ static void connecting_timeouts_server(void)
 /* ------------------------------------------------------------- closed meanwhile */
 
 /* Closed while SDP is tried: TCP is not, and nothing is left. */
-PAIR_ON(falling_back_and_closed, ON_SOME)
+PAIR_CASE_ON(falling_back_and_closed, ON_SOME)
 
 static void falling_back_and_closed_client(void)
 {
@@ -641,7 +641,7 @@ static void falling_back_and_closed_server(void)
 }
 
 /* Closed in the moment in which TCP takes over: it is there, or it is not. */
-PAIR_LIMIT(falling_back_then_closed, ON_SOME, 60)
+PAIR_CASE_LIMIT(falling_back_then_closed, ON_SOME, 60)
 
 enum { MOMENTS = 16 };
 

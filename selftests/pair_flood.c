@@ -259,7 +259,7 @@ static void flooded_server(void)
 	meet("done");
 }
 
-PAIR_LIMIT(flood, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4) | BIT(ULP_V6), 120)
+PAIR_CASE_LIMIT(flood, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4) | BIT(ULP_V6), 120)
 
 static void flood_client(void)
 {
@@ -272,7 +272,7 @@ static void flood_server(void)
 }
 
 /* The same where what is found out of a destination is remembered. */
-PAIR_LIMIT(flood_remembered, ON_ULP, 120)
+PAIR_CASE_LIMIT(flood_remembered, ON_ULP, 120)
 
 static void flood_remembered_client(void)
 {

@@ -101,7 +101,7 @@ static void duplex(int fd, enum outage how, int ms)
 enum { SHORT_OUTAGE = 2000, LONG_OUTAGE = 8000, LONGER_OUTAGE = 12000 };
 
 /* Every byte of what was under way is repeated. */
-PAIR_LIMIT(outage_at_server, ON_SOME, 60)
+PAIR_CASE_LIMIT(outage_at_server, ON_SOME, 60)
 
 static void outage_at_server_client(void)
 {
@@ -113,7 +113,7 @@ static void outage_at_server_server(void)
 	duplex(open_server(), LOSING, SHORT_OUTAGE);
 }
 
-PAIR_LIMIT(outage_at_client, ON_SOME, 60)
+PAIR_CASE_LIMIT(outage_at_client, ON_SOME, 60)
 
 static void outage_at_client_client(void)
 {
@@ -156,7 +156,7 @@ static void idle_server(void)
 	meet("done");
 }
 
-PAIR_LIMIT(outage_while_idle, ON_SOME, 60)
+PAIR_CASE_LIMIT(outage_while_idle, ON_SOME, 60)
 
 static void outage_while_idle_client(void)
 {
@@ -168,7 +168,7 @@ static void outage_while_idle_server(void)
 	idle_server();
 }
 
-PAIR_LIMIT(link_down_while_idle, ON_SOME, 60)
+PAIR_CASE_LIMIT(link_down_while_idle, ON_SOME, 60)
 
 static void link_down_while_idle_client(void)
 {
@@ -186,7 +186,7 @@ static void link_down_while_idle_server(void)
  * Who sends is told when the time is over, and not before; the other side, who
  * asks by SO_KEEPALIVE, is told as well.  What had arrived is right.
  */
-PAIR_LIMIT(outage_too_long, ON_SOME_SDP, 90)
+PAIR_CASE_LIMIT(outage_too_long, ON_SOME_SDP, 90)
 
 static void outage_too_long_client(void)
 {
@@ -244,7 +244,7 @@ static void outage_too_long_server(void)
 }
 
 /* TCP goes on where it was. */
-PAIR_LIMIT(outage_long_tcp, BIT(TCP_V4), 90)
+PAIR_CASE_LIMIT(outage_long_tcp, BIT(TCP_V4), 90)
 
 static void outage_long_tcp_client(void)
 {
@@ -311,7 +311,7 @@ static int well_client_(void)
 #define well_client() CALL(well_client_())
 
 /* What was sent is not acknowledged for that long. */
-PAIR_ON(user_timeout, ON_SOME)
+PAIR_CASE_ON(user_timeout, ON_SOME)
 
 static void user_timeout_client(void)
 {
@@ -351,7 +351,7 @@ static int asking_client_(int ack_timeout, int questions)
  * An idle peer is asked after a second.  TCP asks as often as TCP_KEEPCNT says, at
  * intervals of TCP_KEEPINTVL; for SDP the device does, by ack_timeout and ack_retries.
  */
-PAIR_ON(keepalive_dead, ON_SOME)
+PAIR_CASE_ON(keepalive_dead, ON_SOME)
 
 static void keepalive_dead_client(void)
 {
@@ -370,7 +370,7 @@ static void keepalive_dead_server(void)
  * And the time that the user has set is for the answer to that, too, where it is
  * shorter than that of the device, or of TCP_KEEPCNT.
  */
-PAIR_ON(user_timeout_while_idle, ON_SOME)
+PAIR_CASE_ON(user_timeout_while_idle, ON_SOME)
 
 static void user_timeout_while_idle_client(void)
 {
@@ -520,7 +520,7 @@ static void lose_device(bool client)
 	}
 }
 
-PAIR_LIMIT(device_gone_duplex, ON_SOME_SDP, 60)
+PAIR_CASE_LIMIT(device_gone_duplex, ON_SOME_SDP, 60)
 
 static void device_gone_duplex_client(void)
 {
@@ -537,7 +537,7 @@ static void device_gone_duplex_server(void)
  * is the end of who sends meanwhile, and of its CM's own queue pair, which has to
  * say good-bye: selftests/device.sh shows both without us.  A new device helps.
  */
-PAIR_LIMIT(link_down_duplex, ON_SOME, 60)
+PAIR_CASE_LIMIT(link_down_duplex, ON_SOME, 60)
 
 static void link_down_duplex_client(void)
 {
@@ -581,7 +581,7 @@ static void link_down_duplex_server(void)
  * Stopped for longer than a dead link is borne: the kernel answers for it, and
  * nobody's connection ends.
  */
-PAIR_LIMIT(peer_frozen, ON_SOME, 60)
+PAIR_CASE_LIMIT(peer_frozen, ON_SOME, 60)
 
 static void peer_frozen_client(void)
 {
@@ -690,7 +690,7 @@ static void killed_server(int first)
 	meet("done");
 }
 
-PAIR(killed_both_ways)
+PAIR_CASE(killed_both_ways)
 
 static void killed_both_ways_client(void)
 {
@@ -702,7 +702,7 @@ static void killed_both_ways_server(void)
 	killed_server(0);
 }
 
-PAIR(killed_frozen)
+PAIR_CASE(killed_frozen)
 
 static void killed_frozen_client(void)
 {
@@ -720,7 +720,7 @@ static void killed_frozen_server(void)
  */
 enum { KILLS = 12 };
 
-PAIR_LIMIT(killed_while_read, ON_SOME, 60)
+PAIR_CASE_LIMIT(killed_while_read, ON_SOME, 60)
 
 static void killed_while_read_client(void)
 {
@@ -778,7 +778,7 @@ static void killed_while_read_server(void)
  * it is lost, however often it is repeated: who waits for room, with nothing
  * under way, finds out when the network is back.
  */
-PAIR_LIMIT(killed_in_outage, BIT(TCP_V4) | BIT(ULP_V6), 60)
+PAIR_CASE_LIMIT(killed_in_outage, BIT(TCP_V4) | BIT(ULP_V6), 60)
 
 static void killed_in_outage_client(void)
 {

@@ -89,7 +89,7 @@ static struct classes talk(int tap, const union addr *a, int tos)
 	return is;
 }
 
-PAIR(type_of_service)
+PAIR_CASE(type_of_service)
 
 static void type_of_service_client(void)
 {

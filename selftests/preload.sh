@@ -411,31 +411,31 @@ h1)	own=${SDP_ADDR4:-10.9.0.1} ;;
 esac
 
 begin
-check run.exit_status passes_status
-check run.options options
-check run.program_missing program_missing
-check run.scripts scripts
-check run.warns_of_static_programs warns_static
-check run.warns_of_go_programs warns_go
-check run.warns_of_setuid_programs warns_setuid
-check run.warns_of_another_class warns_class
-check run.environment environment
-check run.answers_nowhere answers_nowhere
-check run.library_missing library_missing
-check run.module_missing without_module module_missing
-check library.interposes_three_functions interposes_three
-check library.deepbind deepbind
-check library.no_pollution no_pollution
+run_case run.exit_status passes_status
+run_case run.options options
+run_case run.program_missing program_missing
+run_case run.scripts scripts
+run_case run.warns_of_static_programs warns_static
+run_case run.warns_of_go_programs warns_go
+run_case run.warns_of_setuid_programs warns_setuid
+run_case run.warns_of_another_class warns_class
+run_case run.environment environment
+run_case run.answers_nowhere answers_nowhere
+run_case run.library_missing library_missing
+run_case run.module_missing without_module module_missing
+run_case library.interposes_three_functions interposes_three
+run_case library.deepbind deepbind
+run_case library.no_pollution no_pollution
 for mode in on off require; do
-	check "library.cases.$mode" cases $mode
-	check "library.cases_without_module.$mode" without_module \
+	run_case "library.cases.$mode" cases $mode
+	run_case "library.cases_without_module.$mode" without_module \
 		env SDP_PRELOAD=$mode LD_PRELOAD="$tools/libsdp_preload.so" "$bin/sdp_preload"
 done
-check sdpstat.options sdpstat_options
-check sdpstat.counters sdpstat_counters
-check sdpstat.sockets sdpstat_sockets
-check sdpstat.gauges_fall sdpstat_falls
-check sdpstat.names sdpstat_names
-check sdpstat.forged_names sdpstat_forged_names
-check sdpstat.fallback sdpstat_fallback
+run_case sdpstat.options sdpstat_options
+run_case sdpstat.counters sdpstat_counters
+run_case sdpstat.sockets sdpstat_sockets
+run_case sdpstat.gauges_fall sdpstat_falls
+run_case sdpstat.names sdpstat_names
+run_case sdpstat.forged_names sdpstat_forged_names
+run_case sdpstat.fallback sdpstat_fallback
 finish

@@ -46,9 +46,9 @@ clean_up() {
 	rm -rf "$dir" "$shared"
 }
 
-# check, and nothing is left of the case
-run_case() {
-	check "$@"
+# run_case, and nothing is left of the case
+rules_case() {
+	run_case "$@"
 	stop_servers
 	rm -rf /etc/sdp /etc/ld.so.preload
 }
@@ -822,42 +822,42 @@ begin
 common_servers
 mv "$dir/servers" "$dir/common"
 : >"$dir/servers"
-run_case client.no_file no_file
-run_case client.by_port client_by_port
-run_case client.by_address client_by_address
-run_case client.by_program client_by_program
-run_case client.first_match_wins first_match_wins
-run_case client.host_names host_names
-run_case client.look_ups_are_left_alone look_ups_are_left_alone
-run_case client.same_socket_again again
-run_case file.default default_file
-run_case file.relative relative_file
-run_case file.unreadable unreadable_file
-run_case file.wrong_lines wrong_lines
-run_case file.privileged_programs privileged
-run_case precedence precedence
-run_case server.kinds server_kinds
-run_case server.by_address server_by_address
-run_case server.by_program server_by_program
-run_case log.levels log_levels
-run_case log.file log_file
-run_case log.into_nothing log_into_nothing
-run_case log.not_into_data log_not_into_data
-run_case log.file_is_not_ours log_file_is_not_ours
-run_case log.syslog log_syslog
-run_case library.cancelled_threads cancelled_threads
-run_case library.behind_others redirected
-run_case run.explain explain
-run_case run.explained_is_done explained_is_done
-run_case run.check_config check_config
+rules_case client.no_file no_file
+rules_case client.by_port client_by_port
+rules_case client.by_address client_by_address
+rules_case client.by_program client_by_program
+rules_case client.first_match_wins first_match_wins
+rules_case client.host_names host_names
+rules_case client.look_ups_are_left_alone look_ups_are_left_alone
+rules_case client.same_socket_again again
+rules_case file.default default_file
+rules_case file.relative relative_file
+rules_case file.unreadable unreadable_file
+rules_case file.wrong_lines wrong_lines
+rules_case file.privileged_programs privileged
+rules_case precedence precedence
+rules_case server.kinds server_kinds
+rules_case server.by_address server_by_address
+rules_case server.by_program server_by_program
+rules_case log.levels log_levels
+rules_case log.file log_file
+rules_case log.into_nothing log_into_nothing
+rules_case log.not_into_data log_not_into_data
+rules_case log.file_is_not_ours log_file_is_not_ours
+rules_case log.syslog log_syslog
+rules_case library.cancelled_threads cancelled_threads
+rules_case library.behind_others redirected
+rules_case run.explain explain
+rules_case run.explained_is_done explained_is_done
+rules_case run.check_config check_config
 mv "$dir/common" "$dir/servers"
 stop_servers
-run_case run.explain_without_module without_module explain
-run_case library.module_missing without_module module_missing
-run_case library.asks_for_the_module without_module asks_for_the_module
-run_case library.loads_the_module without_module loads_the_module
+rules_case run.explain_without_module without_module explain
+rules_case library.module_missing without_module module_missing
+rules_case library.asks_for_the_module without_module asks_for_the_module
+rules_case library.loads_the_module without_module loads_the_module
 for use in "both on" "sdp require" "tcp off"; do
 	# shellcheck disable=SC2086 # two words
-	run_case "library.cases.$use" cases $use
+	rules_case "library.cases.$use" cases $use
 done
 finish

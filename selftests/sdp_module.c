@@ -48,7 +48,7 @@ static int must_go_(void)
 
 #define must_go() CALL(must_go_())
 
-TEST_ON(unload_unused, ON_SDP)
+CASE_ON(unload_unused, ON_SDP)
 {
 	int i;
 
@@ -59,7 +59,7 @@ TEST_ON(unload_unused, ON_SDP)
 	FAILS(EEXIST, module_load());
 }
 
-TEST_ON(unload_with_sockets, ON_SDP)
+CASE_ON(unload_with_sockets, ON_SDP)
 {
 	struct pair p;
 	union addr a;
@@ -112,7 +112,7 @@ static int tunable(const char *word)
 }
 
 /* What af_sdp(7) says that they are, where nobody has changed them. */
-TEST_ON(defaults, BIT(PROTO_V4))
+CASE_ON(defaults, BIT(PROTO_V4))
 {
 	static const struct {
 		const char *word;
@@ -146,7 +146,7 @@ TEST_ON(defaults, BIT(PROTO_V4))
 }
 
 /* Data under way when everything is closed still arrives, then the module goes. */
-TEST_ON(unload_after_data, ON_SDP)
+CASE_ON(unload_after_data, ON_SDP)
 {
 	struct task t = { .run = task_drain };
 	struct pair p;
@@ -163,7 +163,7 @@ TEST_ON(unload_after_data, ON_SDP)
 }
 
 /* A connection that was not accepted goes with its listener. */
-TEST_ON(unload_after_queue, ON_SDP)
+CASE_ON(unload_after_queue, ON_SDP)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock();
@@ -176,7 +176,7 @@ TEST_ON(unload_after_queue, ON_SDP)
 }
 
 /* Fallen back, a socket is TCP's, and survives the module. */
-TEST_ON(unload_with_fallen_back, ON_ULP)
+CASE_ON(unload_with_fallen_back, ON_ULP)
 {
 	int l = OK(socket(variant->family, SOCK_STREAM, 0)), c = sock(), s;
 	union addr a;
@@ -200,7 +200,7 @@ TEST_ON(unload_with_fallen_back, ON_ULP)
 }
 
 /* A question that nobody answers, and nobody waits for, holds up nothing. */
-TEST_ON(unload_with_probe, ON_ULP)
+CASE_ON(unload_with_probe, ON_ULP)
 {
 	long long start;
 	union addr a;
@@ -221,7 +221,7 @@ TEST_ON(unload_with_probe, ON_ULP)
 BY_CLOCK(unload_with_probe);
 
 /* So is a plain TCP child of a listener of ours. */
-TEST_ON(unload_with_tcp_child, ON_ULP)
+CASE_ON(unload_with_tcp_child, ON_ULP)
 {
 	int tcp = OK(socket(variant->family, SOCK_STREAM, 0)), l, s;
 	union addr a;
@@ -238,7 +238,7 @@ TEST_ON(unload_with_tcp_child, ON_ULP)
 }
 
 /* Without the module, what each way to make a socket says. */
-TEST_ON(without_module, ON_SDP)
+CASE_ON(without_module, ON_SDP)
 {
 	int fd;
 
@@ -308,7 +308,7 @@ static pid_t comes_and_goes(const atomic_bool *stop)
  * refused or succeeds, and no program sees anything but an error.
  */
 /* The family number for IPv6 makes a socket that knows addresses as any of IPv6 does. */
-TEST_ON(family6, BIT(PROTO_V6))
+CASE_ON(family6, BIT(PROTO_V6))
 {
 	enum { FAMILY6 = 28 };
 	union addr any, a, x;
@@ -350,7 +350,7 @@ TEST_ON(family6, BIT(PROTO_V6))
 	OK(module_load());
 }
 
-TEST_LIMIT(unload_under_traffic, ON_SDP, 60)
+CASE_LIMIT(unload_under_traffic, ON_SDP, 60)
 {
 	atomic_bool *stop = shared(sizeof(*stop));
 	long long end = ktap_now() + 3000;
@@ -391,7 +391,7 @@ static void task_send_on(struct task *t)
 }
 
 /* As long as there is one connection it stays, however often it is asked to go. */
-TEST_LIMIT(unload_under_stream, ON_SDP, 60)
+CASE_LIMIT(unload_under_stream, ON_SDP, 60)
 {
 	enum { ATTEMPTS = 200, AT_LEAST = 1 << 20 };
 	atomic_bool *stop = shared(sizeof(*stop));
@@ -435,7 +435,7 @@ TEST_LIMIT(unload_under_stream, ON_SDP, 60)
 
 /* ------------------------------------------------------------------- devices */
 
-TEST_ON(device_gone, ON_SDP)
+CASE_ON(device_gone, ON_SDP)
 {
 	char buf[16];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -473,7 +473,7 @@ TEST_ON(device_gone, ON_SDP)
 }
 
 /* What is known of others is forgotten when a device goes, and when one comes. */
-TEST_ON(device_gone_and_peers, ON_ULP)
+CASE_ON(device_gone_and_peers, ON_ULP)
 {
 	unsigned long long no_device, cached;
 	union addr a;
@@ -505,7 +505,7 @@ TEST_ON(device_gone_and_peers, ON_ULP)
 	close(l);
 }
 
-TEST_ON(device_gone_while_sending, ON_SDP)
+CASE_ON(device_gone_while_sending, ON_SDP)
 {
 	enum { LEN = 64 << 20, READ = LEN / 2 };
 	struct task sends = { .run = task_send, .buf = pattern(LEN, 0), .len = LEN };
@@ -544,7 +544,7 @@ TEST_ON(device_gone_while_sending, ON_SDP)
 	await(p.s, POLLHUP);
 }
 
-TEST_ON(device_gone_while_connecting, ON_SDP)
+CASE_ON(device_gone_while_connecting, ON_SDP)
 {
 	union addr a;
 	int c = sock_flags(SOCK_NONBLOCK);
@@ -557,7 +557,7 @@ TEST_ON(device_gone_while_connecting, ON_SDP)
 }
 
 /* Every call on what it leaves: beside a connection of TCP's that was reset. */
-TEST_ON(device_gone_and_asked, ON_SDP)
+CASE_ON(device_gone_and_asked, ON_SDP)
 {
 	const struct linger at_once = { .l_onoff = 1 };
 	const struct variant tcp = { VIA_TCP, variant->family };
@@ -587,7 +587,7 @@ TEST_ON(device_gone_and_asked, ON_SDP)
 	device_add();
 }
 
-TEST_ON(device_gone_with_queue, ON_SDP)
+CASE_ON(device_gone_with_queue, ON_SDP)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock(), s;
@@ -608,7 +608,7 @@ TEST_ON(device_gone_with_queue, ON_SDP)
 }
 
 /* Module and device at once. */
-TEST_ON(device_gone_then_unload, ON_SDP)
+CASE_ON(device_gone_then_unload, ON_SDP)
 {
 	struct pair p;
 
@@ -642,7 +642,7 @@ static void shell(const char *fmt, ...)
  * The first socket of each way loads an installed module.  The kernel runs
  * its modprobe on a tree that has nothing else in it.
  */
-TEST_ON(loads_by_itself, ON_SDP)
+CASE_ON(loads_by_itself, ON_SDP)
 {
 	char tree[] = "/tmp/sdp_module.XXXXXX";
 	const char *path = module_file();
@@ -683,7 +683,7 @@ static int registrations(void)
 }
 
 /* They are kept for the next long send, and go when there is none for a while. */
-TEST_LIMIT(registrations_go, BIT(PROTO_V4), 60)
+CASE_LIMIT(registrations_go, BIT(PROTO_V4), 60)
 {
 	enum { LEN = 8 << 20, PIECES = 3, IDLE = 10000 };
 	struct task t = { .run = task_drain };
@@ -742,7 +742,7 @@ static int registration_numbers_(int *least, int *most)
 /* Every piece is registered, but those that were made for the first serve all others, of
  * this connection and of the next.
  */
-TEST_LIMIT(registrations_again, BIT(PROTO_V4), 60)
+CASE_LIMIT(registrations_again, BIT(PROTO_V4), 60)
 {
 	enum { LEN = 128 << 10, SENDS = 100, CONNECTIONS = 3, AT_ONCE = 32 };
 	int first, last, least, most, i, j;

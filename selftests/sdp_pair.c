@@ -20,7 +20,7 @@
 
 /* ------------------------------------------------------------------ the cases */
 
-PAIR(echo)
+PAIR_CASE(echo)
 
 static void echo_client(void)
 {
@@ -56,7 +56,7 @@ static void echo_server(void)
 	send_text(s, "answer");
 }
 
-PAIR(nonblocking_connect)
+PAIR_CASE(nonblocking_connect)
 
 static void nonblocking_connect_client(void)
 {
@@ -80,7 +80,7 @@ static void nonblocking_connect_server(void)
 	meet("done");
 }
 
-PAIR(refused)
+PAIR_CASE(refused)
 
 static void refused_client(void)
 {
@@ -106,7 +106,7 @@ static void refused_server(void)
 	meet("done");
 }
 
-PAIR(half_close)
+PAIR_CASE(half_close)
 
 static void half_close_client(void)
 {
@@ -132,7 +132,7 @@ static void half_close_server(void)
 }
 
 /* The same with the server ahead. */
-PAIR(half_close_by_server)
+PAIR_CASE(half_close_by_server)
 
 static void half_close_by_server_client(void)
 {
@@ -156,7 +156,7 @@ static void half_close_by_server_server(void)
 	meet("done");
 }
 
-PAIR(simultaneous_close)
+PAIR_CASE(simultaneous_close)
 
 static void simultaneous_close_client(void)
 {
@@ -184,7 +184,7 @@ static void simultaneous_close_server(void)
 	meet("done");
 }
 
-PAIR(simultaneous_shutdown)
+PAIR_CASE(simultaneous_shutdown)
 
 static void simultaneous_shutdown_both(int fd, __u64 in, __u64 out)
 {
@@ -215,7 +215,7 @@ static void simultaneous_shutdown_server(void)
 		simultaneous_shutdown_both(accept_one(l), i + 100, i);
 }
 
-PAIR(abort_by_client)
+PAIR_CASE(abort_by_client)
 
 static void abort_by_client_client(void)
 {
@@ -243,7 +243,7 @@ static void abort_by_client_server(void)
 	meet("reset seen");
 }
 
-PAIR(abort_by_server)
+PAIR_CASE(abort_by_server)
 
 static void abort_by_server_client(void)
 {
@@ -266,7 +266,7 @@ static void abort_by_server_server(void)
 	close(s);
 }
 
-PAIR(close_with_unread_data)
+PAIR_CASE(close_with_unread_data)
 
 static void close_with_unread_data_client(void)
 {
@@ -287,7 +287,7 @@ static void close_with_unread_data_server(void)
 }
 
 /* Killed while it sends: all that it had sent, then the end. */
-PAIR(kill_sender)
+PAIR_CASE(kill_sender)
 
 static void kill_sender_client(void)
 {
@@ -313,7 +313,7 @@ static void kill_sender_server(void)
 }
 
 /* Killed with data unread: who sends to it is reset, in send() and in recv(). */
-PAIR(kill_receiver)
+PAIR_CASE(kill_receiver)
 
 static void kill_receiver_client(void)
 {
@@ -348,7 +348,7 @@ static void kill_receiver_server(void)
 }
 
 /* Killed while it neither sends nor has anything to read. */
-PAIR(kill_idle)
+PAIR_CASE(kill_idle)
 
 static void kill_idle_client(void)
 {
@@ -373,7 +373,7 @@ static void kill_idle_server(void)
 	OK(kill(pid, SIGKILL));
 }
 
-PAIR_LIMIT(large_transfers, ~0u, 120)
+PAIR_CASE_LIMIT(large_transfers, ~0u, 120)
 
 #define LARGE (32 << 20)
 
@@ -409,7 +409,7 @@ static void large_transfers_server(void)
 }
 
 /* One large send() by each side at the same time, then both read. */
-PAIR_LIMIT(crossing_sends, ~0u, 60)
+PAIR_CASE_LIMIT(crossing_sends, ~0u, 60)
 
 static void crossing(int fd)
 {
@@ -437,7 +437,7 @@ static void crossing_sends_server(void)
 }
 
 /* A reader who pauses: the sender waits, and loses nothing. */
-PAIR_LIMIT(slow_reader, ~0u, 60)
+PAIR_CASE_LIMIT(slow_reader, ~0u, 60)
 
 static void slow_reader_client(void)
 {
@@ -466,7 +466,7 @@ static void slow_reader_server(void)
 /* Backlog full, each connection with its own byte: see the case of the same
  * name in socket_listen.c.
  */
-PAIR_LIMIT(backlog_full, ~0u, 60)
+PAIR_CASE_LIMIT(backlog_full, ~0u, 60)
 
 static void backlog_full_client(void)
 {
@@ -524,7 +524,7 @@ static void backlog_full_server(void)
 	meet("done");
 }
 
-PAIR_LIMIT(many_short, ~0u, 60)
+PAIR_CASE_LIMIT(many_short, ~0u, 60)
 
 static void many_short_client(void)
 {
@@ -558,7 +558,7 @@ static void many_short_server(void)
 }
 
 /* All at once, all open at the same time. */
-PAIR_LIMIT(many_open, ~0u, 60)
+PAIR_CASE_LIMIT(many_open, ~0u, 60)
 
 static void many_open_client(void)
 {
@@ -601,7 +601,7 @@ static void many_open_server(void)
  * As many as $SDP_MANY at a time, with little to say: 10,000 fit between two
  * hosts of 1 GiB (scripts/check all), soft-RoCE's part included.
  */
-PAIR_LIMIT(many_idle, ~0u, 120)
+PAIR_CASE_LIMIT(many_idle, ~0u, 120)
 
 static int *many_(int n)
 {
@@ -707,7 +707,7 @@ static void many_idle_server(void)
  * that loses and delays (scripts/check runs it so), where attempts fail at each
  * message of the exchange.
  */
-PAIR_LIMIT(accepted_once, ON_TCP | ON_ULP, 240)
+PAIR_CASE_LIMIT(accepted_once, ON_TCP | ON_ULP, 240)
 
 enum { ONCE = 120, ONCE_AT_A_TIME = 30 };
 
@@ -774,7 +774,7 @@ static void accepted_once_server(void)
 }
 
 /* Nobody has the address: the neighbour's silence is an unreachable host. */
-PAIR_LIMIT(no_such_host, ~0u, 60)
+PAIR_CASE_LIMIT(no_such_host, ~0u, 60)
 
 static void no_such_host_client(void)
 {
@@ -790,7 +790,7 @@ static void no_such_host_server(void)
 }
 
 /* The server goes away with its connections and comes back on its port. */
-PAIR(server_restart)
+PAIR_CASE(server_restart)
 
 static void server_restart_client(void)
 {
@@ -846,7 +846,7 @@ static void server_restart_server(void)
 	}
 }
 
-PAIR(listener_closed_with_queue)
+PAIR_CASE(listener_closed_with_queue)
 
 static void listener_closed_with_queue_client(void)
 {
@@ -872,7 +872,7 @@ static void listener_closed_with_queue_server(void)
 	close(l);
 }
 
-PAIR(data_before_accept)
+PAIR_CASE(data_before_accept)
 
 static void data_before_accept_client(void)
 {
@@ -895,7 +895,7 @@ static void data_before_accept_server(void)
 }
 
 /* The process ends right after its last send(). */
-PAIR(exit_after_send)
+PAIR_CASE(exit_after_send)
 
 static void exit_after_send_client(void)
 {
@@ -920,7 +920,7 @@ static void exit_after_send_server(void)
 }
 
 /* Edge-triggered reader of a stream from the other host. */
-PAIR_LIMIT(epoll_edge_stream, ~0u, 60)
+PAIR_CASE_LIMIT(epoll_edge_stream, ~0u, 60)
 
 static void epoll_edge_stream_client(void)
 {
@@ -959,7 +959,7 @@ static void epoll_edge_stream_server(void)
 /* --------------------------------------------------------- TCP on the other side */
 
 /* A client of SDP, a server of TCP. */
-PAIR_ON(tcp_server, ON_SDP)
+PAIR_CASE_ON(tcp_server, ON_SDP)
 
 static void tcp_server_client(void)
 {
@@ -998,7 +998,7 @@ static void tcp_server_server(void)
 }
 
 /* And the other way round. */
-PAIR_ON(tcp_client, ON_ULP)
+PAIR_CASE_ON(tcp_client, ON_ULP)
 
 static void tcp_client_client(void)
 {

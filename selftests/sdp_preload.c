@@ -108,7 +108,7 @@ static void talk(int c, int s)
 	close(s);
 }
 
-TEST(library_is_there)
+CASE(library_is_there)
 {
 	Dl_info info = { };
 
@@ -121,7 +121,7 @@ TEST(library_is_there)
 	CHECK(!dlsym(RTLD_DEFAULT, "preload_init"));
 }
 
-TEST(connection)
+CASE(connection)
 {
 	union addr a;
 	int l, c, s;
@@ -168,7 +168,7 @@ static ino_t inode(int fd)
 }
 
 /* The program's own sockets, and none beside them, whatever becomes of a call. */
-TEST(no_other_socket)
+CASE(no_other_socket)
 {
 	int before = descriptors(), l = tcp(0), c = tcp(0), s;
 	ino_t of_l = inode(l), of_c = inode(c);
@@ -192,7 +192,7 @@ TEST(no_other_socket)
 	EQ(before, descriptors());
 }
 
-TEST(connection_nonblocking)
+CASE(connection_nonblocking)
 {
 	union addr a;
 	int l, c, s;
@@ -212,7 +212,7 @@ TEST(connection_nonblocking)
 }
 
 /* The peer is plain TCP. */
-TEST(peer_without_sdp)
+CASE(peer_without_sdp)
 {
 	int l, c, s;
 	union addr a;
@@ -269,7 +269,7 @@ static bool kernel_sends_zc(void)
 }
 
 /* A second connect(), which collects the first one's end, takes nothing from it. */
-TEST(peer_without_sdp_zero_copy)
+CASE(peer_without_sdp_zero_copy)
 {
 	int l, c, s;
 	union addr a;
@@ -289,7 +289,7 @@ TEST(peer_without_sdp_zero_copy)
 	recv_text(s, "there");
 }
 
-TEST(client_without_sdp)
+CASE(client_without_sdp)
 {
 	int l, c, s;
 	union addr a;
@@ -316,7 +316,7 @@ TEST(client_without_sdp)
 	talk(c, s);
 }
 
-TEST(refused)
+CASE(refused)
 {
 	union addr a;
 	int c = tcp(0);
@@ -333,7 +333,7 @@ TEST(refused)
 }
 
 /* require: no TCP in silence. */
-TEST(required_but_missing)
+CASE(required_but_missing)
 {
 	union addr a;
 	int l, c;
@@ -353,7 +353,7 @@ TEST(required_but_missing)
 	FAILS(EISCONN, to(c, &a));
 }
 
-TEST(errno_survives)
+CASE(errno_survives)
 {
 	union addr a;
 	int l, c;
@@ -375,7 +375,7 @@ TEST(errno_survives)
 }
 
 /* Errors are the system call's own. */
-TEST(errors)
+CASE(errors)
 {
 	union addr a = { };
 	int pipes[2], c = tcp(0);
@@ -401,7 +401,7 @@ TEST(errors)
 }
 
 /* The last bytes of a page: an address need not be as long as it could be. */
-TEST(address_at_the_end_of_memory)
+CASE(address_at_the_end_of_memory)
 {
 	size_t page = getpagesize(), len;
 	union addr a;
@@ -422,7 +422,7 @@ TEST(address_at_the_end_of_memory)
 }
 
 /* Any part of an address that lies in two pages may not be there. */
-TEST(address_in_two_pages)
+CASE(address_in_two_pages)
 {
 	size_t page = getpagesize(), len, before, gone;
 	union addr a;
@@ -455,7 +455,7 @@ TEST(address_in_two_pages)
 }
 
 /* Loopback has no RDMA device: not even tried, not even with "require". */
-TEST(loopback_is_left_alone)
+CASE(loopback_is_left_alone)
 {
 	const char *ip = family == AF_INET ? "127.0.0.1" : "::1";
 	int l = tcp(0), c = tcp(0), s;
@@ -494,7 +494,7 @@ TEST(loopback_is_left_alone)
 	EQ(0, attached(c));
 }
 
-TEST(wildcard_listener)
+CASE(wildcard_listener)
 {
 	int l = tcp(0), c, s;
 	union addr a;
@@ -512,7 +512,7 @@ TEST(wildcard_listener)
 	talk(c, s);
 }
 
-TEST(connecting_is_left_alone)
+CASE(connecting_is_left_alone)
 {
 	int c = tcp(SOCK_NONBLOCK);
 	union addr a;
@@ -523,7 +523,7 @@ TEST(connecting_is_left_alone)
 	EQ(0, attached(c));
 }
 
-TEST(others_are_left_alone)
+CASE(others_are_left_alone)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "\0sdp-preload-test" };
 	int u = OK(socket(AF_UNIX, SOCK_STREAM, 0)), c = OK(socket(AF_UNIX, SOCK_STREAM, 0));
@@ -563,7 +563,7 @@ static int to_port_9(int fd)
 }
 
 /* A client that has bound itself before is as one that has not. */
-TEST(bound_client)
+CASE(bound_client)
 {
 	union addr a, mine;
 	int l, c, s;
@@ -581,7 +581,7 @@ TEST(bound_client)
 	talk(c, s);
 }
 
-TEST(child_of_vfork)
+CASE(child_of_vfork)
 {
 	static atomic_int ret = -2;
 	union addr a;
@@ -615,7 +615,7 @@ static void connect_in_handler(int sig)
 	errno = err;
 }
 
-TEST(in_a_signal_handler)
+CASE(in_a_signal_handler)
 {
 	int l;
 
@@ -644,7 +644,7 @@ static void *run_connect(void *arg)
 	return NULL;
 }
 
-TEST(threads)
+CASE(threads)
 {
 	pthread_t t[4];
 	union addr a;

@@ -18,7 +18,7 @@
 #include "lib/variant.h"
 
 /* No rule of Landlock speaks of family 27, so it must lead nowhere. */
-TEST_ON(family_27_elsewhere, ON_TCP | BIT(PROTO_V4) | BIT(PROTO_V6) | ON_ULP)
+CASE_ON(family_27_elsewhere, ON_TCP | BIT(PROTO_V4) | BIT(PROTO_V6) | ON_ULP)
 {
 	union addr a, b;
 	int fd = sock();
@@ -43,7 +43,7 @@ static void family_addr(const char *value)
 	close(fd);
 }
 
-TEST_ON(family_27_refused, BIT(FAMILY_V4))
+CASE_ON(family_27_refused, BIT(FAMILY_V4))
 {
 	int fd = sock(), bound, why;
 	union addr a;
@@ -62,7 +62,7 @@ TEST_ON(family_27_refused, BIT(FAMILY_V4))
 /* -------------------------------------------------- what is learned, of whom */
 
 /* Who cannot get there from where he is bound says nothing about the way. */
-TEST_ON(bound_elsewhere_learns_nothing, ON_ULP)
+CASE_ON(bound_elsewhere_learns_nothing, ON_ULP)
 {
 	unsigned long long was;
 	union addr a, from;
@@ -109,7 +109,7 @@ static int accept_tcp(int l)
 }
 
 /* connect() is over at once; the SYN goes with the first bytes. */
-TEST_ON(connect_fastopen, ON_TCP | ON_ULP)
+CASE_ON(connect_fastopen, ON_TCP | ON_ULP)
 {
 	struct task connecting = { .run = task_connect };
 	union addr a;
@@ -131,7 +131,7 @@ TEST_ON(connect_fastopen, ON_TCP | ON_ULP)
 	EQ(-1, transport(c));
 }
 
-TEST_ON(connect_repair, ON_TCP | ON_ULP)
+CASE_ON(connect_repair, ON_TCP | ON_ULP)
 {
 	union addr a;
 	int c = sock();
@@ -142,7 +142,7 @@ TEST_ON(connect_repair, ON_TCP | ON_ULP)
 }
 
 /* sendto() with an address connects; of ours, by TCP or not at all. */
-TEST(sendto_fastopen)
+CASE(sendto_fastopen)
 {
 	static const char text[5] = "there";
 	union addr a;
@@ -166,7 +166,7 @@ TEST(sendto_fastopen)
 /* ------------------------------------------------------------- many TCP clients */
 
 /* Who resets plain clients does not do so for ever, in one call. */
-TEST_ON(accept_ends_while_resetting, ON_EXPLICIT)
+CASE_ON(accept_ends_while_resetting, ON_EXPLICIT)
 {
 	enum { CLIENTS = 70, AT_ONCE = 64 };
 	unsigned long long was = counter("tcp_reset");
@@ -207,7 +207,7 @@ static void link_local(union addr *a)
 }
 
 /* Both ends know by which device, whoever of the two was told. */
-TEST_ON(link_local_scope, ON_V6)
+CASE_ON(link_local_scope, ON_V6)
 {
 	union addr a, x;
 	int l, c, s;
@@ -230,7 +230,7 @@ TEST_ON(link_local_scope, ON_V6)
 	EQ(a.in6.sin6_scope_id, get_int(s, SOL_SOCKET, SO_BINDTOIFINDEX));
 }
 
-TEST_ON(link_local_errors, ON_V6)
+CASE_ON(link_local_errors, ON_V6)
 {
 	union addr a;
 	int c = sock();
@@ -249,7 +249,7 @@ TEST_ON(link_local_errors, ON_V6)
 /* ------------------------------------------------------------------- namespaces */
 
 /* Its owner may write what he likes: what is the machine's is bounded by the first. */
-TEST_ON(limits_of_a_namespace, ON_EXPLICIT)
+CASE_ON(limits_of_a_namespace, ON_EXPLICIT)
 {
 	union addr a;
 	pid_t pid;

@@ -68,7 +68,7 @@ static int open_(struct pair *p)
 
 /* --------------------------------------------------------------- what it says */
 
-TEST(after_tcp_info)
+CASE(after_tcp_info)
 {
 	struct tcp_info info = { };
 	socklen_t len = sizeof(info);
@@ -95,7 +95,7 @@ TEST(after_tcp_info)
 }
 
 /* Tools that list the kernel's TCP sockets list it, with its keepalive timer. */
-TEST(after_ss)
+CASE(after_ss)
 {
 	char command[128], text[2048];
 	union addr name;
@@ -185,7 +185,7 @@ static int here_device_(char name[static IF_NAMESIZE])
 #define here_device(name)	CALL(here_device_(name))
 
 /* What was set while it was to be SDP's is TCP's, and does something. */
-TEST(after_options_set_before)
+CASE(after_options_set_before)
 {
 	bool v4 = variant->family == AF_INET;
 	int level = v4 ? SOL_IP : SOL_IPV6, tos = v4 ? IP_TOS : IPV6_TCLASS;
@@ -273,7 +273,7 @@ TEST(after_options_set_before)
 }
 BY_CLOCK(after_options_set_before);
 
-TEST(after_options_set_after)
+CASE(after_options_set_after)
 {
 	char word[16] = "";
 	socklen_t len = sizeof(word);
@@ -334,14 +334,14 @@ static void zerocopy(bool before)
 	EQ_HEX(POLLOUT, poll_one(p.c, POLLIN | POLLOUT, 0));
 }
 
-TEST(after_zerocopy)
+CASE(after_zerocopy)
 {
 	zerocopy(false);
 	zerocopy(true);
 }
 
 /* What TCP maps for TCP_ZEROCOPY_RECEIVE. */
-TEST(after_mmap)
+CASE(after_mmap)
 {
 	struct tcp_zerocopy_receive zc = { };
 	socklen_t len = sizeof(zc);
@@ -376,7 +376,7 @@ static void tls_key(int fd, int direction, char seed)
 }
 
 /* The slot that SDP had is kTLS's: records go both ways. */
-TEST(after_ktls)
+CASE(after_ktls)
 {
 	struct task t = { .run = task_send_all, .len = 300000 };
 	unsigned char record[5];
@@ -421,7 +421,7 @@ TEST(after_ktls)
 /* ---------------------------------------------------------------------- splice */
 
 /* From one connection through a pipe into another, and a file behind it. */
-TEST(after_splice)
+CASE(after_splice)
 {
 	struct task t[2] = {
 		{ .run = task_send_all, .len = 1000000 }, { .run = task_drain },
@@ -487,7 +487,7 @@ static void fast_open_later(bool blocks)
 	pair_shut(&p);
 }
 
-TEST(after_fastopen)
+CASE(after_fastopen)
 {
 	struct pair p;
 
@@ -506,7 +506,7 @@ TEST(after_fastopen)
 }
 
 /* Who asked for SDP, and nothing else, does not get TCP by it. */
-TEST_ON(fastopen_must_be_sdp, ON_SDP)
+CASE_ON(fastopen_must_be_sdp, ON_SDP)
 {
 	struct pair p;
 
@@ -522,7 +522,7 @@ TEST_ON(fastopen_must_be_sdp, ON_SDP)
 /* ---------------------------------------------------------------- another life */
 
 /* connect() to AF_UNSPEC makes a TCP socket that can be SDP's again. */
-TEST(after_unspec)
+CASE(after_unspec)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a;
 	struct pair p;

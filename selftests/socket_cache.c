@@ -83,7 +83,7 @@ static int counted_(const struct counts *was, int refused, int cached,
 
 #define counted(...) CALL(counted_(__VA_ARGS__))
 
-TEST_ON(cache_refused, ON_ULP)
+CASE_ON(cache_refused, ON_ULP)
 {
 	struct counts was;
 	union addr a, b;
@@ -105,7 +105,7 @@ TEST_ON(cache_refused, ON_ULP)
  * A port is shared where the other end is another: when there are no more for one, there
  * are for others, by TCP and by SDP.
  */
-TEST_ON(cache_shares_ports, ON_ULP)
+CASE_ON(cache_shares_ports, ON_ULP)
 {
 	union addr a, b, other;
 	int l = tcp_listener(&a), fresh = tcp_listener(&b);
@@ -135,7 +135,7 @@ TEST_ON(cache_shares_ports, ON_ULP)
 	FAILS(EADDRNOTAVAIL, connect_to(required(), &other));
 }
 
-TEST_ON(cache_off, ON_ULP)
+CASE_ON(cache_off, ON_ULP)
 {
 	struct counts was = counts();
 	union addr a, b;
@@ -172,7 +172,7 @@ TEST_ON(cache_off, ON_ULP)
 }
 
 /* The oldest of too many makes room. */
-TEST_ON(cache_full, ON_ULP)
+CASE_ON(cache_full, ON_ULP)
 {
 	struct counts was;
 	union addr a[3];
@@ -205,7 +205,7 @@ static int listen_again(const union addr *a)
 }
 
 /* Nobody listens, by TCP neither: whoever comes a second later is asked again. */
-TEST_ON(cache_no_server, ON_ULP)
+CASE_ON(cache_no_server, ON_ULP)
 {
 	struct counts was;
 	union addr a;
@@ -229,7 +229,7 @@ TEST_ON(cache_no_server, ON_ULP)
 }
 
 /* Who does not wait for TCP learns from it all the same; be it closed by then. */
-TEST_ON(cache_refused_nonblocking, ON_ULP)
+CASE_ON(cache_refused_nonblocking, ON_ULP)
 {
 	struct counts was;
 	union addr a, b;
@@ -266,7 +266,7 @@ static int refusal_kept_(int l, const union addr *a, struct counts *was)
 #define refusal_kept(...) CALL(refusal_kept_(__VA_ARGS__))
 
 /* Whoever listens here knows better. */
-TEST_ON(cache_forgotten_by_listen, ON_ULP)
+CASE_ON(cache_forgotten_by_listen, ON_ULP)
 {
 	struct counts was;
 	union addr a;
@@ -279,7 +279,7 @@ TEST_ON(cache_forgotten_by_listen, ON_ULP)
 }
 
 /* An answer is not for ever. */
-TEST_ON(cache_expires, ON_ULP)
+CASE_ON(cache_expires, ON_ULP)
 {
 	struct counts was;
 	union addr a;
@@ -297,7 +297,7 @@ BY_CLOCK(cache_expires);
  * Who will have SDP asks by himself, and what he is granted all know.  What a refusal
  * means TCP would have to say, whom he does not ask.
  */
-TEST_ON(cache_required, ON_ULP)
+CASE_ON(cache_required, ON_ULP)
 {
 	struct counts was;
 	union addr a;
@@ -320,7 +320,7 @@ TEST_ON(cache_required, ON_ULP)
 }
 
 /* Unknown: by TCP at once, and the next one knows. */
-TEST_ON(learn, ON_ULP)
+CASE_ON(learn, ON_ULP)
 {
 	struct counts was;
 	union addr a, b;
@@ -351,7 +351,7 @@ TEST_ON(learn, ON_ULP)
 }
 
 /* A failed attempt is felt by those who learn, too. */
-TEST_ON(learn_from_failure, ON_ULP)
+CASE_ON(learn_from_failure, ON_ULP)
 {
 	union addr a;
 	int l = listener(&a, 64);
@@ -370,7 +370,7 @@ TEST_ON(learn_from_failure, ON_ULP)
 }
 
 /* Many who ask at once ask once. */
-TEST_ON(learn_at_once, ON_ULP)
+CASE_ON(learn_at_once, ON_ULP)
 {
 	unsigned long long probes = counter("probes");
 	union addr a;
@@ -393,7 +393,7 @@ TEST_ON(learn_at_once, ON_ULP)
 }
 
 /* An answer that cannot be kept would be asked for ever: so it is tried. */
-TEST_ON(learn_without_memory, ON_ULP)
+CASE_ON(learn_without_memory, ON_ULP)
 {
 	struct counts was;
 	union addr a;
@@ -409,7 +409,7 @@ TEST_ON(learn_without_memory, ON_ULP)
 }
 
 /* A full backlog is this moment's: not held against the server for long. */
-TEST_ON(cache_busy, ON_ULP)
+CASE_ON(cache_busy, ON_ULP)
 {
 	unsigned long long busy = counter("fallback_busy");
 	int l, c, s, i;
@@ -438,7 +438,7 @@ TEST_ON(cache_busy, ON_ULP)
 BY_CLOCK(cache_busy);
 
 /* Nor for longer when many find it so at once: they have seen the same moment. */
-TEST_ON(cache_busy_at_once, ON_ULP)
+CASE_ON(cache_busy_at_once, ON_ULP)
 {
 	enum { N = 8 };
 	unsigned long long busy = counter("fallback_busy");

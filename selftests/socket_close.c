@@ -18,7 +18,7 @@ static void linger(int fd, int seconds)
 
 /* ------------------------------------------------------------------- shutdown */
 
-TEST(shutdown_unconnected)
+CASE(shutdown_unconnected)
 {
 	int fd = sock(), how;
 	union addr a;
@@ -32,7 +32,7 @@ TEST(shutdown_unconnected)
 	FAILS(ENOTCONN, shutdown(fd, SHUT_RDWR));
 }
 
-TEST(shutdown_repeated)
+CASE(shutdown_repeated)
 {
 	struct pair p;
 	int how, i;
@@ -51,7 +51,7 @@ TEST(shutdown_repeated)
 }
 
 /* When both sides are through, there is no connection left to shut. */
-TEST(shutdown_after_end)
+CASE(shutdown_after_end)
 {
 	struct pair p;
 
@@ -66,7 +66,7 @@ TEST(shutdown_after_end)
 }
 
 /* The peer of who has shut SHUT_WR may go on for as long as it likes. */
-TEST(half_close)
+CASE(half_close)
 {
 	struct task t = { .run = task_drain };
 	struct pair p;
@@ -91,7 +91,7 @@ TEST(half_close)
 }
 
 /* All that was sent comes before the end of the stream. */
-TEST(shutdown_behind_data)
+CASE(shutdown_behind_data)
 {
 	struct task t = { .run = task_send_all, .len = 2000000 };
 	struct pair p;
@@ -106,7 +106,7 @@ TEST(shutdown_behind_data)
 	EQ(5000, drain(p.s, 1, t.len - 5000));
 }
 
-TEST(shutdown_read)
+CASE(shutdown_read)
 {
 	struct pair p;
 	char c;
@@ -126,7 +126,7 @@ TEST(shutdown_read)
 }
 
 /* With Linux's TCP what the peer sends after a SHUT_RD is accepted. */
-TEST(shutdown_read_late_data)
+CASE(shutdown_read_late_data)
 {
 	char buf[16];
 	struct pair p;
@@ -144,7 +144,7 @@ TEST(shutdown_read_late_data)
 }
 
 /* shutdown() by another thread wakes who waits. */
-TEST(shutdown_wakes_recv)
+CASE(shutdown_wakes_recv)
 {
 	char buf[16];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -159,7 +159,7 @@ TEST(shutdown_wakes_recv)
 	EQ(0, task_join(&t));
 }
 
-TEST(shutdown_wakes_send)
+CASE(shutdown_wakes_send)
 {
 	struct task t = { .run = task_send, .len = 1 << 20 };
 	long long sum;
@@ -176,7 +176,7 @@ TEST(shutdown_wakes_send)
 	expect_eof(p.s);
 }
 
-TEST(simultaneous_half_close)
+CASE(simultaneous_half_close)
 {
 	struct pair p;
 	int i;
@@ -201,7 +201,7 @@ TEST(simultaneous_half_close)
 
 /* ---------------------------------------------------------------------- close */
 
-TEST(close_delivers)
+CASE(close_delivers)
 {
 	struct task t = { .run = task_drain };
 	struct pair p;
@@ -216,7 +216,7 @@ TEST(close_delivers)
 }
 
 /* Nobody reads yet when the sender is gone, with all buffers full. */
-TEST(close_delivers_full_buffers)
+CASE(close_delivers_full_buffers)
 {
 	struct pair p;
 	long long sum;
@@ -228,7 +228,7 @@ TEST(close_delivers_full_buffers)
 	EQ(sum, drain(p.s, 5, 0));
 }
 
-TEST(exit_delivers)
+CASE(exit_delivers)
 {
 	struct pair p;
 	pid_t pid;
@@ -245,7 +245,7 @@ TEST(exit_delivers)
 }
 
 /* Killed, with nothing unread: the data and an orderly end. */
-TEST(kill_delivers)
+CASE(kill_delivers)
 {
 	struct pair p;
 	pid_t pid;
@@ -262,7 +262,7 @@ TEST(kill_delivers)
 	expect_eof(p.s);
 }
 
-TEST(close_wakes_peer_in_recv)
+CASE(close_wakes_peer_in_recv)
 {
 	char buf[16];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -274,7 +274,7 @@ TEST(close_wakes_peer_in_recv)
 	EQ(0, task_join(&t));
 }
 
-TEST(close_with_unread_data)
+CASE(close_with_unread_data)
 {
 	struct pair p;
 	char c = 0;
@@ -290,7 +290,7 @@ TEST(close_with_unread_data)
 	FAILS(ENOTCONN, shutdown(p.c, SHUT_RDWR));
 }
 
-TEST(close_with_unread_data_wakes_peer_in_recv)
+CASE(close_with_unread_data_wakes_peer_in_recv)
 {
 	char buf[16];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -304,7 +304,7 @@ TEST(close_with_unread_data_wakes_peer_in_recv)
 	FAILS(ECONNRESET, task_join(&t));
 }
 
-TEST(close_wakes_peer_in_send)
+CASE(close_wakes_peer_in_send)
 {
 	struct task t = { .run = task_send, .len = 1 << 20 };
 	struct pair p;
@@ -320,7 +320,7 @@ TEST(close_wakes_peer_in_send)
 	FAILS(EPIPE, send(p.c, &c, 1, MSG_NOSIGNAL));
 }
 
-TEST(linger_zero_resets)
+CASE(linger_zero_resets)
 {
 	struct pair p;
 	char c = 0;
@@ -335,7 +335,7 @@ TEST(linger_zero_resets)
 	OK(name_of(p.s, &p.addr));
 }
 
-TEST(linger_zero_wakes_peer)
+CASE(linger_zero_wakes_peer)
 {
 	char buf[16];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -349,7 +349,7 @@ TEST(linger_zero_wakes_peer)
 }
 
 /* What had arrived before the reset can be read; then comes the error. */
-TEST(reset_behind_data)
+CASE(reset_behind_data)
 {
 	struct pair p;
 	char c;
@@ -365,7 +365,7 @@ TEST(reset_behind_data)
 	expect_eof(p.s);
 }
 
-TEST(reset_seen_by_send)
+CASE(reset_seen_by_send)
 {
 	struct pair p;
 	char c = 0;
@@ -401,7 +401,7 @@ static long long drain_reset_(int fd, __u64 key)
 #define drain_reset(...)	CALL(drain_reset_(__VA_ARGS__))
 
 /* With all buffers full: a first part of it comes, whole, or nothing. */
-TEST(linger_zero_in_flight)
+CASE(linger_zero_in_flight)
 {
 	long long sum, n;
 	struct pair p;
@@ -417,7 +417,7 @@ TEST(linger_zero_in_flight)
 }
 
 /* The same with the other direction full too, and nobody reading. */
-TEST(linger_zero_both_full)
+CASE(linger_zero_both_full)
 {
 	long long sum;
 	struct pair p;
@@ -432,7 +432,7 @@ TEST(linger_zero_both_full)
 	IN_RANGE(1, sum, drain_reset(p.s, 5));
 }
 
-TEST(linger_zero_wakes_peer_in_send)
+CASE(linger_zero_wakes_peer_in_send)
 {
 	struct task t = { .run = task_send, .len = 1 << 20 };
 	struct pair p;
@@ -451,7 +451,7 @@ TEST(linger_zero_wakes_peer_in_send)
 }
 
 /* Half of what it waits for: that is returned, and the error is the next's. */
-TEST(linger_zero_wakes_peer_in_waitall)
+CASE(linger_zero_wakes_peer_in_waitall)
 {
 	char buf[100];
 	struct task t = {
@@ -471,7 +471,7 @@ TEST(linger_zero_wakes_peer_in_waitall)
 	expect_eof(p.s);
 }
 
-TEST(linger_zero_wakes_peer_in_splice)
+CASE(linger_zero_wakes_peer_in_splice)
 {
 	struct task t = { .run = task_splice, .len = 100 };
 	struct pair p;
@@ -490,7 +490,7 @@ TEST(linger_zero_wakes_peer_in_splice)
 }
 
 /* Both who wait are woken; the error is given once. */
-TEST(linger_zero_wakes_peer_in_both)
+CASE(linger_zero_wakes_peer_in_both)
 {
 	char buf[16];
 	struct task r = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -524,7 +524,7 @@ TEST(linger_zero_wakes_peer_in_both)
 }
 
 /* An edge-triggered poller, who had been told of room, is told of the end. */
-TEST(linger_zero_epoll_edge)
+CASE(linger_zero_epoll_edge)
 {
 	enum { END = EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP };
 	struct epoll_event ev = {
@@ -555,7 +555,7 @@ TEST(linger_zero_epoll_edge)
 }
 
 /* One who has seen the orderly end hears of the reset by writing only. */
-TEST(linger_zero_after_shutdown)
+CASE(linger_zero_after_shutdown)
 {
 	struct pair p;
 	char c = 0;
@@ -574,7 +574,7 @@ TEST(linger_zero_after_shutdown)
 }
 
 /* What the peer sends after the shutdown, and is not read, resets as well. */
-TEST(close_with_unread_data_after_shutdown)
+CASE(close_with_unread_data_after_shutdown)
 {
 	struct pair p;
 	char c = 0;
@@ -591,7 +591,7 @@ TEST(close_with_unread_data_after_shutdown)
 }
 
 /* After a shutdown close() adds nothing that the peer could see. */
-TEST(shutdown_then_close)
+CASE(shutdown_then_close)
 {
 	long long sum;
 	struct pair p;
@@ -608,7 +608,7 @@ TEST(shutdown_then_close)
 }
 
 /* close() waits until the peer has all of it, or the time is over. */
-TEST(linger_waits)
+CASE(linger_waits)
 {
 	struct task t = { .run = task_close };
 	long long sum;
@@ -627,7 +627,7 @@ TEST(linger_waits)
 }
 BY_CLOCK(linger_waits);
 
-TEST(linger_time_over)
+CASE(linger_time_over)
 {
 	struct ktap_watch start;
 	long long sum;
@@ -646,7 +646,7 @@ TEST(linger_time_over)
 BY_CLOCK(linger_time_over);
 
 /* A reader who takes his time: until he has had all, and not for longer. */
-TEST(linger_slow_reader)
+CASE(linger_slow_reader)
 {
 	struct task t = { .run = task_close };
 	long long sum, pos, n;
@@ -676,7 +676,7 @@ TEST(linger_slow_reader)
 BY_CLOCK(linger_slow_reader);
 
 /* TCP does not ask whether the descriptor was non-blocking. */
-TEST(linger_nonblocking)
+CASE(linger_nonblocking)
 {
 	struct ktap_watch start;
 	long long sum;
@@ -693,7 +693,7 @@ TEST(linger_nonblocking)
 BY_CLOCK(linger_nonblocking);
 
 /* After shutdown() too. */
-TEST(linger_after_shutdown)
+CASE(linger_after_shutdown)
 {
 	struct ktap_watch start;
 	long long sum;
@@ -711,7 +711,7 @@ TEST(linger_after_shutdown)
 BY_CLOCK(linger_after_shutdown);
 
 /* Nothing under way, the peer's direction open: not waited for. */
-TEST(linger_nothing)
+CASE(linger_nothing)
 {
 	long long start;
 	struct pair p;
@@ -729,7 +729,7 @@ TEST(linger_nothing)
 BY_CLOCK(linger_nothing);
 
 /* What he has not read resets: there is nothing to be waited for, whatever is under way. */
-TEST(linger_unread)
+CASE(linger_unread)
 {
 	struct task t = { .run = task_close };
 	struct pair p;
@@ -749,7 +749,7 @@ TEST(linger_unread)
 }
 
 /* The peer resets, by wish or by what it has not read: nothing is waited for any more. */
-TEST(linger_reset_by_peer)
+CASE(linger_reset_by_peer)
 {
 	struct pair p;
 	int i;
@@ -772,7 +772,7 @@ TEST(linger_reset_by_peer)
 }
 
 /* Who ends does not linger, and what he sent arrives. */
-TEST(linger_exit)
+CASE(linger_exit)
 {
 	long long sum, start;
 	struct pair p;
@@ -794,7 +794,7 @@ TEST(linger_exit)
 BY_CLOCK(linger_exit);
 
 /* Sending to a peer who has closed: once into the void, then EPIPE. */
-TEST(send_to_closed_peer)
+CASE(send_to_closed_peer)
 {
 	struct pair p;
 
@@ -807,7 +807,7 @@ TEST(send_to_closed_peer)
 }
 
 /* The same for one who could wait for room. */
-TEST(data_for_closed_socket)
+CASE(data_for_closed_socket)
 {
 	struct pair p;
 
@@ -819,7 +819,7 @@ TEST(data_for_closed_socket)
 	await(p.c, POLLHUP);
 }
 
-TEST(close_fresh_and_bound)
+CASE(close_fresh_and_bound)
 {
 	union addr a;
 	int fd;
@@ -836,7 +836,7 @@ TEST(close_fresh_and_bound)
 }
 
 /* Both at once, many times: no side hangs, none sees an error. */
-TEST(simultaneous_close)
+CASE(simultaneous_close)
 {
 	struct pair p;
 	pid_t pid;

@@ -8,7 +8,7 @@
 
 #include "lib/variant.h"
 
-TEST(connect_blocking)
+CASE(connect_blocking)
 {
 	struct pair p;
 
@@ -23,7 +23,7 @@ TEST(connect_blocking)
 }
 
 /* Nobody has to be in accept() for connect() to return. */
-TEST(connect_before_accept)
+CASE(connect_before_accept)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock(), s;
@@ -35,7 +35,7 @@ TEST(connect_before_accept)
 	recv_text(s, "early");
 }
 
-TEST(connect_nonblocking)
+CASE(connect_nonblocking)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock(), s;
@@ -55,7 +55,7 @@ TEST(connect_nonblocking)
 	FAILS(EAGAIN, recv(c, &a, 1, 0));
 }
 
-TEST(connect_already)
+CASE(connect_already)
 {
 	union addr a;
 	int c = sock();
@@ -73,7 +73,7 @@ TEST(connect_already)
 }
 
 /* A blocking second call waits for the first. */
-TEST(connect_already_blocking)
+CASE(connect_already_blocking)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock();
@@ -108,7 +108,7 @@ static int serves_after_refusal_(int c, int l)
 
 #define serves_after_refusal(c, l)	CALL(serves_after_refusal_(c, l))
 
-TEST(connect_refused)
+CASE(connect_refused)
 {
 	union addr a, open;
 	int c = sock(), l;
@@ -124,7 +124,7 @@ TEST(connect_refused)
 	serves_after_refusal(c, l);
 }
 
-TEST(connect_refused_nonblocking)
+CASE(connect_refused_nonblocking)
 {
 	union addr a;
 	int c = sock();
@@ -143,7 +143,7 @@ TEST(connect_refused_nonblocking)
 }
 
 /* The error not yet fetched is the next connect()'s, once. */
-TEST(connect_refused_second_call)
+CASE(connect_refused_second_call)
 {
 	union addr a, open;
 	int c = sock(), l;
@@ -166,7 +166,7 @@ TEST(connect_refused_second_call)
 }
 
 /* Whoever looks while it is decided sees nothing, or the end with its error. */
-TEST(connect_refused_watched)
+CASE(connect_refused_watched)
 {
 	union addr a;
 	int i;
@@ -189,7 +189,7 @@ TEST(connect_refused_watched)
 }
 
 /* The error not yet fetched is recv()'s and send()'s too. */
-TEST(connect_refused_recv)
+CASE(connect_refused_recv)
 {
 	union addr a;
 	char x = 0;
@@ -209,7 +209,7 @@ TEST(connect_refused_recv)
 }
 
 /* Interrupted, it goes on in the background. */
-TEST(connect_interrupted)
+CASE(connect_interrupted)
 {
 	union addr a;
 	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
@@ -224,7 +224,7 @@ TEST(connect_interrupted)
 	FAILS(EALREADY, connect_to(t.fd, &a));
 }
 
-TEST(connect_timeout)
+CASE(connect_timeout)
 {
 	struct ktap_watch start = ktap_watch();
 	union addr a;
@@ -239,7 +239,7 @@ TEST(connect_timeout)
 BY_CLOCK(connect_timeout);
 
 /* Closing, or dying, while a connection is under way leaves nothing behind. */
-TEST(connect_and_close)
+CASE(connect_and_close)
 {
 	union addr a, b;
 	int l = listener(&b, 64), i, c;
@@ -267,7 +267,7 @@ TEST(connect_and_close)
 	FAIL("the last connection was not accepted");
 }
 
-TEST(connect_and_be_killed)
+CASE(connect_and_be_killed)
 {
 	union addr a;
 	int c = sock(), ready[2];
@@ -302,7 +302,7 @@ static void disconnects(int ret)
 	OK(ret);
 }
 
-TEST(connect_shutdown)
+CASE(connect_shutdown)
 {
 	union addr a;
 	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
@@ -329,7 +329,7 @@ static void task_connect_together(struct task *t)
  * the same attempt, that it is over, and if it came later, the same of one of its own.
  * With SDP a must neither gets to the one who listens for TCP alone.
  */
-TEST(connect_by_two_refused)
+CASE(connect_by_two_refused)
 {
 	enum { ROUNDS = 300, BOTH = 2 };
 	struct task t[BOTH];
@@ -373,7 +373,7 @@ TEST(connect_by_two_refused)
 	}
 }
 
-TEST(connect_wrong_address)
+CASE(connect_wrong_address)
 {
 	bool v4 = variant->family == AF_INET;
 	union addr a, l;
@@ -397,7 +397,7 @@ TEST(connect_wrong_address)
 	accept_one(s);
 }
 
-TEST(connect_no_route)
+CASE(connect_no_route)
 {
 	bool v4 = variant->family == AF_INET;
 	union addr a;
@@ -411,7 +411,7 @@ TEST(connect_no_route)
 }
 
 /* He who does not wait is told at once as well, and can go elsewhere then. */
-TEST(connect_no_route_at_once)
+CASE(connect_no_route_at_once)
 {
 	bool v4 = variant->family == AF_INET;
 	union addr a, l;
@@ -432,7 +432,7 @@ TEST(connect_no_route_at_once)
 	accept_any(s);
 }
 
-TEST(connect_bound)
+CASE(connect_bound)
 {
 	union addr a, from, name;
 	int l = listener(&a, 4), c = sock(), s;
@@ -451,7 +451,7 @@ TEST(connect_bound)
 }
 
 /* connect() to AF_UNSPEC undoes a connection; the socket can be used anew. */
-TEST(connect_unspec)
+CASE(connect_unspec)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC };
 	struct pair p;
@@ -471,7 +471,7 @@ TEST(connect_unspec)
 }
 
 /* One that came to its end, by an error or by both sides, is dissolved without. */
-TEST(connect_unspec_ended)
+CASE(connect_unspec_ended)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC };
 	struct linger at_once = { .l_onoff = 1 };
@@ -495,7 +495,7 @@ TEST(connect_unspec_ended)
 }
 
 /* Who waits for bytes meanwhile is not told that these have come to their end. */
-TEST(connect_unspec_reader)
+CASE(connect_unspec_reader)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC };
 	char byte;
@@ -514,7 +514,7 @@ TEST(connect_unspec_reader)
 	recv_text(accept_one(p.l), "second life");
 }
 
-TEST(connect_unspec_fresh)
+CASE(connect_unspec_fresh)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a;
 	int c = sock(), l = listener(&a, 4);
@@ -525,7 +525,7 @@ TEST(connect_unspec_fresh)
 	accept_one(l);
 }
 
-TEST(connect_unspec_connecting)
+CASE(connect_unspec_connecting)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a, b;
 	int c = sock_flags(SOCK_NONBLOCK), l = listener(&b, 4);
@@ -542,7 +542,7 @@ TEST(connect_unspec_connecting)
 }
 
 /* An error that nobody asked for is not the next connection's. */
-TEST(connect_unspec_error_left)
+CASE(connect_unspec_error_left)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a, b;
 	int c = sock_flags(SOCK_NONBLOCK), l = listener(&b, 4), s;
@@ -560,7 +560,7 @@ TEST(connect_unspec_error_left)
 }
 
 /* It is no listener any more, those in its queue are reset, and it may be one again. */
-TEST(connect_unspec_listener)
+CASE(connect_unspec_listener)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a, b;
 	int l = listener(&a, 4), c = sock(), s;
@@ -587,7 +587,7 @@ TEST(connect_unspec_listener)
 }
 
 /* Many at once, each with its own byte. */
-TEST(connect_many)
+CASE(connect_many)
 {
 	enum { N = 32 };
 	int l, c[N], i, s;
@@ -619,7 +619,7 @@ TEST(connect_many)
 }
 
 /* One after the other, with nothing left over. */
-TEST(connect_in_a_row)
+CASE(connect_in_a_row)
 {
 	union addr a;
 	int l = listener(&a, 4), c, s, i;
@@ -643,7 +643,7 @@ TEST(connect_in_a_row)
 }
 
 /* Early send() waits for the connection, as does recv(). */
-TEST(connect_early_calls)
+CASE(connect_early_calls)
 {
 	char buf[16];
 	union addr a;
@@ -664,7 +664,7 @@ TEST(connect_early_calls)
 }
 
 /* As does splice(); nobody is let in before the two who fill the backlog. */
-TEST(connect_early_splice)
+CASE(connect_early_splice)
 {
 	union addr a;
 	struct task t = { .run = task_splice, .fd = sock(), .len = 100 };

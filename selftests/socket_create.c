@@ -8,7 +8,7 @@
 
 #include "lib/variant.h"
 
-TEST(create)
+CASE(create)
 {
 	struct stat st;
 	int fd = sock();
@@ -26,7 +26,7 @@ TEST(create)
 	FAILS(EBADF, close(fd));
 }
 
-TEST(create_flags)
+CASE(create_flags)
 {
 	int fd = sock_flags(SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int on = 1;
@@ -41,7 +41,7 @@ TEST(create_flags)
 }
 
 /* Types and protocols that no way in has. */
-TEST(create_wrong)
+CASE(create_wrong)
 {
 	int family = variant->family;
 
@@ -61,7 +61,7 @@ TEST(create_wrong)
 	}
 }
 
-TEST(create_many)
+CASE(create_many)
 {
 	int fds[200];
 	unsigned int i;
@@ -72,7 +72,7 @@ TEST(create_many)
 		OK(close(fds[i]));
 }
 
-TEST(names_before_bind)
+CASE(names_before_bind)
 {
 	union addr a, any;
 	socklen_t len = 2;
@@ -93,7 +93,7 @@ TEST(names_before_bind)
 	FAILS(EINVAL, getsockname(fd, &a.sa, &len));
 }
 
-TEST(bind_ephemeral)
+CASE(bind_ephemeral)
 {
 	union addr a, b;
 	int fd = sock();
@@ -111,7 +111,7 @@ TEST(bind_ephemeral)
 	FAILS(EINVAL, bind_to(fd, &a));
 }
 
-TEST(bind_chosen_port)
+CASE(bind_chosen_port)
 {
 	union addr a, b;
 	int fd = sock();
@@ -127,7 +127,7 @@ TEST(bind_chosen_port)
 }
 
 /* SDP and TCP share one space of ports. */
-TEST(bind_in_use)
+CASE(bind_in_use)
 {
 	union addr a, any;
 	int fd = sock(), other = sock();
@@ -162,7 +162,7 @@ TEST(bind_in_use)
 	FAILS(EADDRINUSE, bind_to(other, &a));
 }
 
-TEST(bind_errors)
+CASE(bind_errors)
 {
 	bool v4 = variant->family == AF_INET;
 	union addr a;
@@ -182,7 +182,7 @@ TEST(bind_errors)
 }
 
 /* AF_UNSPEC with the wildcard address passes for IPv4. */
-TEST_ON(bind_unspec_v4, BIT(TCP_V4) | BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(ULP_V4))
+CASE_ON(bind_unspec_v4, BIT(TCP_V4) | BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(ULP_V4))
 {
 	union addr a;
 
@@ -194,7 +194,7 @@ TEST_ON(bind_unspec_v4, BIT(TCP_V4) | BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(ULP_V
 	FAILS(EAFNOSUPPORT, bind(sock(), &a.sa, sizeof(a.in)));
 }
 
-TEST(bind_privileged_port)
+CASE(bind_privileged_port)
 {
 	union addr a;
 	pid_t pid;
@@ -212,7 +212,7 @@ TEST(bind_privileged_port)
 	CHILD_OK(pid);
 }
 
-TEST(bind_after_connect)
+CASE(bind_after_connect)
 {
 	struct pair p;
 	union addr a;
@@ -224,7 +224,7 @@ TEST(bind_after_connect)
 	FAILS(EINVAL, bind_to(p.l, &a));
 }
 
-TEST(names_of_connection)
+CASE(names_of_connection)
 {
 	union addr c, s, x;
 	socklen_t len = 2;
@@ -253,7 +253,7 @@ TEST(names_of_connection)
 	FAILS(ENOTCONN, peer_of(p.l, &x));
 }
 
-TEST(client_port_is_taken)
+CASE(client_port_is_taken)
 {
 	struct pair p;
 	union addr c;
@@ -264,7 +264,7 @@ TEST(client_port_is_taken)
 }
 
 /* A port of one's own is free after close(). */
-TEST(client_port_is_free_again)
+CASE(client_port_is_free_again)
 {
 	struct pair p;
 	union addr c;
@@ -285,7 +285,7 @@ TEST(client_port_is_free_again)
 }
 
 /* Family 27 in an address is taken, and never given back. */
-TEST_ON(family_27_in_addresses, BIT(FAMILY_V4))
+CASE_ON(family_27_in_addresses, BIT(FAMILY_V4))
 {
 	union addr a, x;
 	int l = sock(), c = sock(), s;

@@ -122,7 +122,7 @@ static ssize_t send_control(int fd, int level, int type, int value, size_t len)
 }
 
 /* One that is wrong is told of, and nothing is sent; one for others is passed over. */
-TEST(sendmsg_control)
+CASE(sendmsg_control)
 {
 	const size_t len = CMSG_LEN(sizeof(int));
 	struct pair p;
@@ -158,7 +158,7 @@ static const struct {
 	{ "readv", by_readv }, { "recvmsg", by_recvmsg },
 };
 
-TEST(calls)
+CASE(calls)
 {
 	static const size_t sizes[] = { 1, 3, 100, 4096, 5000 };
 	unsigned int i, j, k;
@@ -193,7 +193,7 @@ TEST(calls)
 }
 
 /* A connected stream has no use for an address, and does not mind one. */
-TEST(sendto_with_address)
+CASE(sendto_with_address)
 {
 	struct pair p;
 	union addr a;
@@ -204,7 +204,7 @@ TEST(sendto_with_address)
 	recv_text(p.s, "hello");
 }
 
-TEST(vectors)
+CASE(vectors)
 {
 	static char out[40000], in[40000];
 	struct iovec iov[64];
@@ -245,7 +245,7 @@ TEST(vectors)
 	}
 }
 
-TEST(mmsg)
+CASE(mmsg)
 {
 	char out[3][10] = { "first", "second", "third" }, in[3][5];
 	struct iovec oiov[3], iiov[3];
@@ -275,7 +275,7 @@ TEST(mmsg)
 
 /* ---------------------------------------------------------------------- sizes */
 
-TEST(send_nothing)
+CASE(send_nothing)
 {
 	struct iovec iov = { };
 	struct pair p;
@@ -293,7 +293,7 @@ TEST(send_nothing)
 	recv_text(p.s, "x");
 }
 
-TEST(receive_nothing)
+CASE(receive_nothing)
 {
 	struct pair p;
 	char c;
@@ -308,7 +308,7 @@ TEST(receive_nothing)
 	recv_text(p.s, "x");
 }
 
-TEST(partial_reads)
+CASE(partial_reads)
 {
 	static const size_t sizes[] = { 1, 7, 100, 4095, 1, 4096, 700 };
 	char buf[4096];
@@ -333,7 +333,7 @@ TEST(partial_reads)
 }
 
 /* Several sends are one read. */
-TEST(stream_has_no_records)
+CASE(stream_has_no_records)
 {
 	char buf[100];
 	struct pair p;
@@ -348,7 +348,7 @@ TEST(stream_has_no_records)
 }
 
 /* Every length around the borders of messages and pages. */
-TEST(sizes)
+CASE(sizes)
 {
 	static const size_t sizes[] = {
 		1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 4079, 4080, 4081,
@@ -379,7 +379,7 @@ TEST(sizes)
 }
 
 /* One send() larger than all buffers returns when all of it is taken. */
-TEST(large_send)
+CASE(large_send)
 {
 	size_t len = 8 << 20;
 	struct task t = { .run = task_send, .len = len };
@@ -393,7 +393,7 @@ TEST(large_send)
 	EQ(len, task_join(&t));
 }
 
-TEST(ping_pong)
+CASE(ping_pong)
 {
 	struct pair p;
 	int i;
@@ -409,7 +409,7 @@ TEST(ping_pong)
 
 /* ---------------------------------------------------------------------- flags */
 
-TEST(msg_dontwait)
+CASE(msg_dontwait)
 {
 	struct pair p;
 	char c;
@@ -426,7 +426,7 @@ TEST(msg_dontwait)
 	FAILS(EAGAIN, read(p.s, &c, 1));
 }
 
-TEST(msg_peek)
+CASE(msg_peek)
 {
 	char buf[9000];
 	struct pair p;
@@ -456,7 +456,7 @@ TEST(msg_peek)
 	expect_eof(p.s);
 }
 
-TEST(msg_peek_blocks)
+CASE(msg_peek_blocks)
 {
 	char buf[16];
 	struct task t = {
@@ -471,7 +471,7 @@ TEST(msg_peek_blocks)
 	recv_text(p.s, "look");
 }
 
-TEST(msg_peek_waitall)
+CASE(msg_peek_waitall)
 {
 	char buf[2000];
 	struct task t = {
@@ -491,7 +491,7 @@ TEST(msg_peek_waitall)
 	recv_pattern(p.s, 2000, 5, 0);
 }
 
-TEST(msg_waitall)
+CASE(msg_waitall)
 {
 	static char buf[30000];
 	struct task t = {
@@ -520,7 +520,7 @@ TEST(msg_waitall)
 }
 
 /* A signal or the time limit ends it with what is there. */
-TEST(msg_waitall_cut_short)
+CASE(msg_waitall_cut_short)
 {
 	static char buf[1000];
 	struct task t = {
@@ -552,7 +552,7 @@ TEST(msg_waitall_cut_short)
 }
 
 /* TCP's own meaning of MSG_TRUNC: the bytes are dropped instead of copied. */
-TEST(msg_trunc)
+CASE(msg_trunc)
 {
 	char buf[100];
 	struct pair p;
@@ -571,7 +571,7 @@ TEST(msg_trunc)
 }
 
 /* Held back for a while at most, and not once more data follows. */
-TEST(msg_more)
+CASE(msg_more)
 {
 	struct pair p;
 	int i;
@@ -590,7 +590,7 @@ TEST(msg_more)
 	expect_eof(p.s);
 }
 
-TEST(tcp_cork)
+CASE(tcp_cork)
 {
 	struct pair p;
 
@@ -643,7 +643,7 @@ static void nothing(int fd)
 	(void)fd;
 }
 
-TEST(cork_joins)
+CASE(cork_joins)
 {
 	struct pair p;
 
@@ -660,7 +660,7 @@ TEST(cork_joins)
 }
 
 /* Corked bytes go after a while, and not at once. */
-TEST(cork_waits)
+CASE(cork_waits)
 {
 	struct ktap_watch start;
 	struct pair p;
@@ -681,7 +681,7 @@ TEST(cork_waits)
 BY_CLOCK(cork_waits);
 
 /* What was corked before, and has gone, does not shorten the wait of what comes behind. */
-TEST(cork_waits_anew)
+CASE(cork_waits_anew)
 {
 	struct ktap_watch start;
 	struct pair p;
@@ -701,7 +701,7 @@ TEST(cork_waits_anew)
 BY_CLOCK(cork_waits_anew);
 
 /* A writer of small pieces is not held up by a reader who says nothing. */
-TEST(small_writes_one_way)
+CASE(small_writes_one_way)
 {
 	long long start = ktap_now();
 	struct pair p;
@@ -718,7 +718,7 @@ TEST(small_writes_one_way)
 }
 BY_CLOCK(small_writes_one_way);
 
-TEST(msg_errqueue)
+CASE(msg_errqueue)
 {
 	struct pair p;
 	char c;
@@ -735,7 +735,7 @@ TEST(msg_errqueue)
  * MSG_ZEROCOPY without SO_ZEROCOPY is ignored; with it, whoever takes the
  * call owes a notification, else the program waits for ever.
  */
-TEST(msg_zerocopy)
+CASE(msg_zerocopy)
 {
 	static char buf[20000];
 	struct pair p;
@@ -752,7 +752,7 @@ TEST(msg_zerocopy)
 
 /* --------------------------------------------------------------------- errors */
 
-TEST(io_unconnected)
+CASE(io_unconnected)
 {
 	union addr a;
 	int fd = sock();
@@ -768,7 +768,7 @@ TEST(io_unconnected)
 	EQ(0, get_int(fd, SOL_SOCKET, SO_ERROR));
 }
 
-TEST(io_bad_buffer)
+CASE(io_bad_buffer)
 {
 	struct pair p;
 	char c;
@@ -793,7 +793,7 @@ TEST(io_bad_buffer)
  * A buffer that ends in the middle: either all is refused or the good bytes go,
  * never others.
  */
-TEST(io_half_bad_buffer)
+CASE(io_half_bad_buffer)
 {
 	size_t page = getpagesize();
 	char *m, buf[100];
@@ -837,7 +837,7 @@ static void on_pipe(int sig)
 	pipes++;
 }
 
-TEST(epipe_and_sigpipe)
+CASE(epipe_and_sigpipe)
 {
 	struct sigaction sa = { .sa_handler = on_pipe };
 	struct pair p;

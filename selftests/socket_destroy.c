@@ -15,7 +15,7 @@ static ssize_t send_first(int fd, const union addr *a)
 	return sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, &a->sa, addr_len(a));
 }
 
-TEST(listener_destroyed)
+CASE(listener_destroyed)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock();
@@ -35,7 +35,7 @@ TEST(listener_destroyed)
 }
 
 /* And what it is afterwards is a TCP socket that sends: nothing of the listener is left. */
-TEST(listener_destroyed_and_left)
+CASE(listener_destroyed_and_left)
 {
 	int before = OK(sockets_shown(1u << 31)), l;
 	union addr a, none;
@@ -56,7 +56,7 @@ TEST(listener_destroyed_and_left)
 }
 
 /* Somebody waits in accept(), another in poll(). */
-TEST(listener_destroyed_meanwhile)
+CASE(listener_destroyed_meanwhile)
 {
 	union addr a;
 	int l = listener(&a, 4);

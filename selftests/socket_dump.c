@@ -100,7 +100,7 @@ static int goes(int i)
 	return i < GONE / 2 || i >= KEPT + GONE / 2;
 }
 
-TEST_ON(dump_listeners_that_stay, ON_SDP)
+CASE_ON(dump_listeners_that_stay, ON_SDP)
 {
 	int l[KEPT + GONE], port[KEPT + GONE], others[GONE], i;
 	struct dump d;
@@ -141,7 +141,7 @@ static int open_bound(struct pair *p)
 	return addr_port(&me);
 }
 
-TEST_ON(dump_connections_that_stay, ON_SDP)
+CASE_ON(dump_connections_that_stay, ON_SDP)
 {
 	enum { N = 60, ENDED = 20 };
 	struct pair p[N], other;
@@ -168,7 +168,7 @@ TEST_ON(dump_connections_that_stay, ON_SDP)
 }
 
 /* The oldest records make room, and new ones are added, between the pieces. */
-TEST_ON(dump_records_that_stay, ON_ULP)
+CASE_ON(dump_records_that_stay, ON_ULP)
 {
 	enum { RECORDS = 64, MORE = 24 };
 	int port[RECORDS + MORE], l, i;
@@ -267,7 +267,7 @@ static void open_listeners(int from, int to, int port)
  * or four times as long if each piece were to walk to where the one before it ended.  The
  * two are compared with each other only, so it does not matter how fast the machine is.
  */
-TEST_LIMIT(dump_work_is_linear, BIT(ULP_V4), 240)
+CASE_LIMIT(dump_work_is_linear, BIT(ULP_V4), 240)
 {
 	enum { N = 4000, ENTRIES = 8 * N, PORT = 9797 };
 	struct rlimit files = { 4 * N + 100, 4 * N + 100 };

@@ -51,7 +51,7 @@ static int talk_(int c, int s)
 
 /* ------------------------------------------------------------------- SDP_INFO */
 
-TEST_ON(info_on_tcp, ON_TCP)
+CASE_ON(info_on_tcp, ON_TCP)
 {
 	struct pair p;
 	int fd = sock();
@@ -62,7 +62,7 @@ TEST_ON(info_on_tcp, ON_TCP)
 	must_lack_info(p.c);
 }
 
-TEST_ON(info_fresh, ON_SDP)
+CASE_ON(info_fresh, ON_SDP)
 {
 	struct sdp_info info;
 	union addr a;
@@ -80,7 +80,7 @@ TEST_ON(info_fresh, ON_SDP)
 	EQ(SDP_DIAG_LISTEN, info.sdpi_state);
 }
 
-TEST_ON(info_sizes, ON_SDP)
+CASE_ON(info_sizes, ON_SDP)
 {
 	unsigned char buf[2 * sizeof(struct sdp_info)];
 	socklen_t len;
@@ -112,7 +112,7 @@ TEST_ON(info_sizes, ON_SDP)
 	FAILS(EINVAL, getsockopt(p.c, SOL_SDP, SDP_INFO, buf, &len));
 }
 
-TEST_ON(info_connected, ON_SDP)
+CASE_ON(info_connected, ON_SDP)
 {
 	struct sdp_info c, s;
 	struct pair p;
@@ -141,7 +141,7 @@ TEST_ON(info_connected, ON_SDP)
 	CHECK(c.sdpi_mem > 0 && c.sdpi_mem < 1 << 20);
 }
 
-TEST_ON(info_counts, ON_SDP)
+CASE_ON(info_counts, ON_SDP)
 {
 	struct sdp_info c, s;
 	struct pair p;
@@ -178,7 +178,7 @@ static int held_(int fd, unsigned int least, unsigned int most)
 /* Four small buffers, and as much for who has little to say; more, and larger
  * ones, when the peer uses them up.
  */
-TEST_ON(info_memory, ON_SDP)
+CASE_ON(info_memory, ON_SDP)
 {
 	enum { IDLE = 24 * 1024, UNREAD = 128 * 1024 };
 	struct sdp_info info;
@@ -205,7 +205,7 @@ TEST_ON(info_memory, ON_SDP)
 	held(p.s, UNREAD / 2, UNREAD + IDLE);
 }
 
-TEST_ON(options_of_sol_sdp_wrong, ON_SDP)
+CASE_ON(options_of_sol_sdp_wrong, ON_SDP)
 {
 	int fd = sock(), one = 1, x;
 	socklen_t len = sizeof(x);
@@ -224,7 +224,7 @@ TEST_ON(options_of_sol_sdp_wrong, ON_SDP)
 	FAILS(EISCONN, set_int(p.l, SOL_SDP, SDP_FALLBACK, 1));
 }
 
-TEST_ON(fallback_default, ON_SDP)
+CASE_ON(fallback_default, ON_SDP)
 {
 	int fd = sock();
 
@@ -241,7 +241,7 @@ TEST_ON(fallback_default, ON_SDP)
 
 /* ------------------------------------------------------------ where TCP speaks */
 
-TEST_ON(ulp_connect_to_tcp, ON_ULP)
+CASE_ON(ulp_connect_to_tcp, ON_ULP)
 {
 	union addr a, x;
 	int l = tcp_listener(&a), c = sock(), s;
@@ -260,7 +260,7 @@ TEST_ON(ulp_connect_to_tcp, ON_ULP)
 	talk(c, s);
 }
 
-TEST_ON(ulp_connect_to_tcp_nonblocking, ON_ULP)
+CASE_ON(ulp_connect_to_tcp_nonblocking, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock_flags(SOCK_NONBLOCK), s;
@@ -277,7 +277,7 @@ TEST_ON(ulp_connect_to_tcp_nonblocking, ON_ULP)
 }
 
 /* Calls that wait on the socket while it changes from SDP to TCP. */
-TEST_ON(ulp_blocked_while_falling_back, ON_ULP)
+CASE_ON(ulp_blocked_while_falling_back, ON_ULP)
 {
 	char buf[16];
 	struct task recv_task = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -304,7 +304,7 @@ TEST_ON(ulp_blocked_while_falling_back, ON_ULP)
 	must_be_tcp(c);
 }
 
-TEST_ON(ulp_bound_client_falls_back, ON_ULP)
+CASE_ON(ulp_bound_client_falls_back, ON_ULP)
 {
 	union addr a, from, x;
 	int l = tcp_listener(&a), c = sock(), s;
@@ -321,7 +321,7 @@ TEST_ON(ulp_bound_client_falls_back, ON_ULP)
 	talk(c, s);
 }
 
-TEST_ON(explicit_connect_to_tcp, ON_EXPLICIT)
+CASE_ON(explicit_connect_to_tcp, ON_EXPLICIT)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock();
@@ -337,7 +337,7 @@ TEST_ON(explicit_connect_to_tcp, ON_EXPLICIT)
 	EQ(ECONNREFUSED, get_int(c, SOL_SOCKET, SO_ERROR));
 }
 
-TEST_ON(explicit_connect_to_tcp_with_fallback, ON_EXPLICIT)
+CASE_ON(explicit_connect_to_tcp_with_fallback, ON_EXPLICIT)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock(), s;
@@ -355,7 +355,7 @@ TEST_ON(explicit_connect_to_tcp_with_fallback, ON_EXPLICIT)
 	talk(c, s);
 }
 
-TEST_ON(ulp_without_fallback, ON_ULP)
+CASE_ON(ulp_without_fallback, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock();
@@ -368,7 +368,7 @@ TEST_ON(ulp_without_fallback, ON_ULP)
 /* ------------------------------------------------------ what a listener accepts */
 
 /* A listener by TCP_ULP takes both kinds, and each child is what it came as. */
-TEST_ON(ulp_listener_takes_both, ON_ULP)
+CASE_ON(ulp_listener_takes_both, ON_ULP)
 {
 	int l, tcp, sdp, s, i, wildcard;
 	union addr a;
@@ -392,7 +392,7 @@ TEST_ON(ulp_listener_takes_both, ON_ULP)
 }
 
 /* Both kinds in the queue at once: all are served. */
-TEST_ON(ulp_listener_mixed_queue, ON_ULP)
+CASE_ON(ulp_listener_mixed_queue, ON_ULP)
 {
 	enum { N = 6 };
 	int l, c[N], i, s, sdp = 0;
@@ -417,7 +417,7 @@ TEST_ON(ulp_listener_mixed_queue, ON_ULP)
 }
 
 /* A listener that asked for SDP: a plain TCP client never reaches the program. */
-TEST_ON(explicit_listener_resets_tcp, ON_EXPLICIT)
+CASE_ON(explicit_listener_resets_tcp, ON_EXPLICIT)
 {
 	long long end = ktap_now() + ktap_ms(10000);
 	int l, tcp, c, s, err = 0;
@@ -448,7 +448,7 @@ TEST_ON(explicit_listener_resets_tcp, ON_EXPLICIT)
 }
 
 /* A server that waits is not woken, or not for long, by such a client. */
-TEST_ON(explicit_accept_blocks_over_tcp, ON_EXPLICIT)
+CASE_ON(explicit_accept_blocks_over_tcp, ON_EXPLICIT)
 {
 	union addr a;
 	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
@@ -465,7 +465,7 @@ TEST_ON(explicit_accept_blocks_over_tcp, ON_EXPLICIT)
 	talk(c, t.ret);
 }
 
-TEST_ON(explicit_listener_with_fallback, ON_EXPLICIT)
+CASE_ON(explicit_listener_with_fallback, ON_EXPLICIT)
 {
 	union addr a;
 	int l = mixed_listener(&a), tcp = tcp_sock(), c = sock(), s;
@@ -479,7 +479,7 @@ TEST_ON(explicit_listener_with_fallback, ON_EXPLICIT)
 	talk(c, s);
 }
 
-TEST_ON(ulp_listener_without_fallback, ON_ULP)
+CASE_ON(ulp_listener_without_fallback, ON_ULP)
 {
 	struct task t = { .run = task_accept, .fd = sock() };
 	int tcp = tcp_sock(), c = sock();
@@ -500,7 +500,7 @@ TEST_ON(ulp_listener_without_fallback, ON_ULP)
 }
 
 /* Clients and listeners made in different ways speak to one another. */
-TEST_ON(ways_mixed, ON_SDP)
+CASE_ON(ways_mixed, ON_SDP)
 {
 	enum via d;
 	union addr a;
@@ -526,7 +526,7 @@ static void loopback(union addr *a, int port)
 		 port);
 }
 
-TEST_ON(ulp_loopback, ON_ULP)
+CASE_ON(ulp_loopback, ON_ULP)
 {
 	union addr a;
 	int l = any_listener(&a, variant->family, 1), c = sock(), s;
@@ -546,7 +546,7 @@ TEST_ON(ulp_loopback, ON_ULP)
 	talk(c, s);
 }
 
-TEST_ON(explicit_loopback, ON_EXPLICIT)
+CASE_ON(explicit_loopback, ON_EXPLICIT)
 {
 	union addr a;
 	int l = any_listener(&a, variant->family, 1), c = sock();
@@ -564,7 +564,7 @@ TEST_ON(explicit_loopback, ON_EXPLICIT)
 	accept_one(l);
 }
 
-TEST_ON(disabled, ON_SDP)
+CASE_ON(disabled, ON_SDP)
 {
 	union addr a;
 	int l = listener(&a, 4), c, s;
@@ -591,7 +591,7 @@ TEST_ON(disabled, ON_SDP)
 }
 
 /* A limit of the namespace, given back when connections end. */
-TEST_ON(limit_of_connections, ON_SDP)
+CASE_ON(limit_of_connections, ON_SDP)
 {
 	int l, c[4], s[4], x, i;
 	union addr a;
@@ -621,7 +621,7 @@ TEST_ON(limit_of_connections, ON_SDP)
 
 /* ------------------------------------------------------------------- the slot */
 
-TEST_ON(ulp_where_it_cannot_be, ON_ULP)
+CASE_ON(ulp_where_it_cannot_be, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = tcp_sock(), s, connecting;
@@ -638,7 +638,7 @@ TEST_ON(ulp_where_it_cannot_be, ON_ULP)
 	talk(c, s);
 }
 
-TEST_ON(ulp_once, ON_SDP)
+CASE_ON(ulp_once, ON_SDP)
 {
 	int fd = sock();
 
@@ -647,7 +647,7 @@ TEST_ON(ulp_once, ON_SDP)
 }
 
 /* After falling back the slot is free, and the socket TCP's altogether. */
-TEST_ON(ulp_after_fallback, ON_ULP)
+CASE_ON(ulp_after_fallback, ON_ULP)
 {
 	union addr a;
 	int l = tcp_listener(&a), c = sock(), s, err;
@@ -665,7 +665,7 @@ TEST_ON(ulp_after_fallback, ON_ULP)
 }
 
 /* A refused socket that fell back can be attached again and connect by SDP. */
-TEST_ON(ulp_again_after_refusal, ON_ULP)
+CASE_ON(ulp_again_after_refusal, ON_ULP)
 {
 	union addr a, closed;
 	int l = listener(&a, 4), c = sock(), err;
@@ -681,7 +681,7 @@ TEST_ON(ulp_again_after_refusal, ON_ULP)
 }
 
 /* What would change the socket under us is refused, on every path to it. */
-TEST_ON(options_that_cannot_be_kept, ON_SDP)
+CASE_ON(options_that_cannot_be_kept, ON_SDP)
 {
 	struct pair p;
 	int n = AF_INET;
@@ -695,7 +695,7 @@ TEST_ON(options_that_cannot_be_kept, ON_SDP)
 
 /* ----------------------------------------------------------------- who may use it */
 
-TEST_ON(unprivileged, ON_SDP)
+CASE_ON(unprivileged, ON_SDP)
 {
 	struct pair p;
 	pid_t pid;
@@ -712,7 +712,7 @@ TEST_ON(unprivileged, ON_SDP)
 }
 
 /* The counters say what happened. */
-TEST_ON(counters, ON_SDP)
+CASE_ON(counters, ON_SDP)
 {
 	unsigned long long sent = counter("bytes_sent"), received = counter("bytes_received");
 	unsigned long long connects = counter("connect"), accepts = counter("accept");

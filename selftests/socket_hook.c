@@ -185,7 +185,7 @@ static int hooked_to_(int l, const union addr *to, int *s)
 #define hooked_to(...) CALL(hooked_to_(__VA_ARGS__))
 
 /* The connection goes where the hook says. */
-TEST(connect_hook)
+CASE(connect_hook)
 {
 	union addr to;
 	int l = listener(&to, 8), c, s;
@@ -196,7 +196,7 @@ TEST(connect_hook)
 }
 
 /* As does what falls back, without that anybody is asked anew. */
-TEST_ON(connect_hook_falls_back, ON_TCP | ON_ULP)
+CASE_ON(connect_hook_falls_back, ON_TCP | ON_ULP)
 {
 	union addr to;
 	int l = tcp_listener(&to), c, s;
@@ -206,7 +206,7 @@ TEST_ON(connect_hook_falls_back, ON_TCP | ON_ULP)
 }
 
 /* It may say what no connection can go to. */
-TEST(connect_hook_nowhere)
+CASE(connect_hook_nowhere)
 {
 	bool v4 = variant->family == AF_INET;
 	union addr to;

@@ -182,7 +182,7 @@ static bool inherits(const struct setting *to)
 	return good;
 }
 
-TEST_LIMIT(accept_inherits, ON_SDP, 120)
+CASE_LIMIT(accept_inherits, ON_SDP, 120)
 {
 	static const int levels[] = { SOL_SOCKET, SOL_TCP, SOL_IP, SOL_IPV6 };
 	int asked = 0, differ = 0, option;

@@ -45,7 +45,7 @@ static int adverts_out(int fd)
  * Each call is told of, in order; on SDP it says that it was not copied where it
  * was not.  TCP copies on the way to the same host.
  */
-TEST(lease_notified)
+CASE(lease_notified)
 {
 	struct task t = { .run = task_drain };
 	unsigned int told = 0, i;
@@ -92,7 +92,7 @@ static int lessor_to_full_(struct pair *p)
 #define lessor_to_full(p)	CALL(lessor_to_full_(p))
 
 /* Nobody reads: the call returns, and the memory is not free until one does. */
-TEST(lease_outlives_the_call)
+CASE(lease_outlives_the_call)
 {
 	char *buf = pattern(PIECE, 0);
 	struct pair p;
@@ -113,7 +113,7 @@ TEST(lease_outlives_the_call)
 }
 
 /* A copy is done with at once, but is not told of before what is lent before it. */
-TEST(lease_told_in_turn)
+CASE(lease_told_in_turn)
 {
 	char *buf = pattern(PIECE + 1000, 0);
 	unsigned int told = 0;
@@ -135,7 +135,7 @@ TEST(lease_told_in_turn)
 }
 
 /* What is sent in other ways meanwhile keeps its place. */
-TEST(lease_among_others)
+CASE(lease_among_others)
 {
 	struct task t = { .run = task_drain };
 	char *buf = pattern(3 * LONG, 0), *at = buf;
@@ -194,7 +194,7 @@ static void runs_out(int user_timeout)
 		told += notified(p.c, told, NULL);
 }
 
-TEST(lease_runs_out)
+CASE(lease_runs_out)
 {
 	runs_out(0);
 	/* That much later is not soon enough. */
@@ -202,7 +202,7 @@ TEST(lease_runs_out)
 }
 
 /* The same to a peer that wants everything by copy. */
-TEST(lease_refused)
+CASE(lease_refused)
 {
 	struct task t = { .run = task_drain };
 	char *buf = pattern(4 * PIECE, 0);
@@ -226,7 +226,7 @@ TEST(lease_refused)
 }
 
 /* Who closes, or ends, has sent what he has sent. */
-TEST(lease_and_close)
+CASE(lease_and_close)
 {
 	char *buf = pattern(PIECE, 0);
 	struct pair p;
@@ -248,7 +248,7 @@ TEST(lease_and_close)
 	}
 }
 
-TEST(lease_and_exit)
+CASE(lease_and_exit)
 {
 	struct pair p;
 	pid_t pid;
@@ -277,7 +277,7 @@ TEST(lease_and_exit)
 }
 
 /* A connection that is reset has nothing on loan any more, and says so. */
-TEST(lease_and_reset)
+CASE(lease_and_reset)
 {
 	const struct linger at_once = { .l_onoff = 1 };
 	char *buf = pattern(PIECE, 0);
@@ -301,7 +301,7 @@ TEST(lease_and_reset)
 }
 
 /* SO_SNDBUF bounds what is lent, and poll() tells when there is room. */
-TEST(lease_room)
+CASE(lease_room)
 {
 	enum { ALL = 8 * LONG };
 	char *buf = pattern(ALL, 0);
@@ -360,7 +360,7 @@ static void to_who_waits(const struct pair *p, size_t want, unsigned int *told)
 	munmap(buf, PIECE + 4096);
 }
 
-TEST(lease_to_who_waits)
+CASE(lease_to_who_waits)
 {
 	unsigned long long written = count("bytes_written");
 	unsigned int told = 0;
@@ -378,7 +378,7 @@ TEST(lease_to_who_waits)
 }
 
 /* Of many pieces those that are long are lent. */
-TEST(lease_of_pieces)
+CASE(lease_of_pieces)
 {
 	unsigned long long lent = count("bytes_lent");
 	char *buf = pattern(2 * LONG, 0);
@@ -407,7 +407,7 @@ TEST(lease_of_pieces)
 }
 
 /* Who is told that there is no room may ask for ever. */
-TEST(lease_asked_for_in_vain)
+CASE(lease_asked_for_in_vain)
 {
 	enum { TIMES = 2000 };
 	char *buf = pattern(16 * LONG, 0);
@@ -443,7 +443,7 @@ TEST(lease_asked_for_in_vain)
 }
 
 /* An urgent byte is not held up by its being between two. */
-TEST(lease_and_urgent)
+CASE(lease_and_urgent)
 {
 	char *buf = pattern(2 * PIECE, 0);
 	struct pair p;
@@ -466,7 +466,7 @@ static bool splices_pages(void)
 }
 
 /* A file's pages are lent as they are, and may leave the file meanwhile. */
-TEST(lease_of_a_file)
+CASE(lease_of_a_file)
 {
 	unsigned long long lent = count("bytes_lent");
 	enum { PAGES = 128 * 1024 };	/* that are lent, or that it has room for */
@@ -500,7 +500,7 @@ TEST(lease_of_a_file)
  * then, with offers that are soon taken back: a buffer is overwritten as soon as
  * it is told to be free.
  */
-TEST_LIMIT(lease_storm, ~0u, 60)
+CASE_LIMIT(lease_storm, ~0u, 60)
 {
 	enum { SLOTS = 6, SLOT = 300000 };
 	static const int waits[] = { 1, 5, 250, 60000 };

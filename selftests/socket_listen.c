@@ -11,7 +11,7 @@
 
 #include "lib/variant.h"
 
-TEST(listen_sets_acceptconn)
+CASE(listen_sets_acceptconn)
 {
 	union addr a;
 	int l = listener(&a, 4);
@@ -21,7 +21,7 @@ TEST(listen_sets_acceptconn)
 	IN_RANGE(1024, 65535, addr_port(&a));
 }
 
-TEST(listen_unbound)
+CASE(listen_unbound)
 {
 	union addr a, any;
 	int l = sock(), c, s;
@@ -39,7 +39,7 @@ TEST(listen_unbound)
 	recv_text(s, "hi");
 }
 
-TEST(listen_twice)
+CASE(listen_twice)
 {
 	union addr a;
 	int l = listener(&a, 4), c, s;
@@ -54,7 +54,7 @@ TEST(listen_twice)
 	recv_text(s, "hi");
 }
 
-TEST(listen_connected)
+CASE(listen_connected)
 {
 	struct pair p;
 
@@ -65,7 +65,7 @@ TEST(listen_connected)
 	recv_text(p.s, "still there");
 }
 
-TEST(accept_blocks)
+CASE(accept_blocks)
 {
 	union addr a;
 	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
@@ -81,7 +81,7 @@ TEST(accept_blocks)
 }
 
 /* Several threads wait in accept(): each connection wakes one. */
-TEST(accept_many_threads)
+CASE(accept_many_threads)
 {
 	struct task t[4] = { };
 	int c[4], l, i;
@@ -106,7 +106,7 @@ TEST(accept_many_threads)
 		recv_text(c[i], "hello");
 }
 
-TEST(accept_nonblocking)
+CASE(accept_nonblocking)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock(), s;
@@ -124,7 +124,7 @@ TEST(accept_nonblocking)
 	FAILS(EAGAIN, accept(l, NULL, NULL));
 }
 
-TEST(accept4_flags)
+CASE(accept4_flags)
 {
 	union addr a;
 	int l = listener(&a, 4), s;
@@ -137,7 +137,7 @@ TEST(accept4_flags)
 	EQ(FD_CLOEXEC, fcntl(s, F_GETFD));
 }
 
-TEST(accept_not_listening)
+CASE(accept_not_listening)
 {
 	struct pair p;
 	union addr a;
@@ -154,7 +154,7 @@ TEST(accept_not_listening)
 	recv_text(p.s, "still there");
 }
 
-TEST(accept_timeout)
+CASE(accept_timeout)
 {
 	union addr a;
 	int l = listener(&a, 4), c;
@@ -170,7 +170,7 @@ TEST(accept_timeout)
 }
 BY_CLOCK(accept_timeout);
 
-TEST(accept_address)
+CASE(accept_address)
 {
 	union addr a, from, name;
 	socklen_t len = sizeof(from);
@@ -195,7 +195,7 @@ TEST(accept_address)
 }
 
 /* A bad address costs the connection, and nothing else. */
-TEST(accept_bad_address)
+CASE(accept_bad_address)
 {
 	union addr a;
 	socklen_t len = sizeof(a);
@@ -212,7 +212,7 @@ TEST(accept_bad_address)
 	recv_text(s, "hi");
 }
 
-TEST(accept_interrupted)
+CASE(accept_interrupted)
 {
 	union addr a;
 	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
@@ -242,7 +242,7 @@ TEST(accept_interrupted)
  * Two wait in accept(), and who is to be woken by a connection gets a signal at about that
  * time: he takes it, or the other one does.
  */
-TEST_LIMIT(accept_woken_and_interrupted, ~0u, 60)
+CASE_LIMIT(accept_woken_and_interrupted, ~0u, 60)
 {
 	enum { ROUNDS = 200 };
 	int interrupted = 0, i, c, late;
@@ -276,7 +276,7 @@ TEST_LIMIT(accept_woken_and_interrupted, ~0u, 60)
 	ktap_note("the first of two was interrupted %d times of %d", interrupted, ROUNDS);
 }
 
-TEST(listener_poll)
+CASE(listener_poll)
 {
 	union addr a;
 	int l = listener(&a, 4), c[2], s;
@@ -293,7 +293,7 @@ TEST(listener_poll)
 	EQ_HEX(0, poll_one(l, POLLIN | POLLOUT | POLLRDNORM, 0));
 }
 
-TEST(listener_poll_blocked)
+CASE(listener_poll_blocked)
 {
 	union addr a;
 	struct task t = {
@@ -308,7 +308,7 @@ TEST(listener_poll_blocked)
 }
 
 /* Shut for reading a listener is a fresh socket again, with its port. */
-TEST(listener_shutdown)
+CASE(listener_shutdown)
 {
 	struct task t = { .run = task_accept, .fd = sock() };
 	int c = sock(), fd = sock();
@@ -366,7 +366,7 @@ static void *end_it(void *arg)
  * One thread listens, and others end that at the same time, either way.  Whoever is
  * last is right; and nothing is left of the others.
  */
-TEST(listen_while_it_ends)
+CASE(listen_while_it_ends)
 {
 	union addr a = { .sa.sa_family = variant->family };
 	struct ender e[2] = { { .from = a } };
@@ -395,7 +395,7 @@ TEST(listen_while_it_ends)
 }
 
 /* Connections that nobody accepted are reset with their listener. */
-TEST(listener_close_resets_queue)
+CASE(listener_close_resets_queue)
 {
 	int l, c[3], i;
 	union addr a;
@@ -417,7 +417,7 @@ TEST(listener_close_resets_queue)
 }
 
 /* However far the handshake has come on the listener's side. */
-TEST(listener_close_at_once)
+CASE(listener_close_at_once)
 {
 	union addr a;
 	int i, c, l;
@@ -433,7 +433,7 @@ TEST(listener_close_at_once)
 }
 
 /* Who connected first is accepted first. */
-TEST(accepted_in_order)
+CASE(accepted_in_order)
 {
 	enum { CONNS = 20 };
 	union addr a, from[CONNS], peer;
@@ -461,7 +461,7 @@ TEST(accepted_in_order)
 	}
 }
 
-TEST(listener_io_errors)
+CASE(listener_io_errors)
 {
 	union addr a;
 	int l = listener(&a, 4);
@@ -475,7 +475,7 @@ TEST(listener_io_errors)
 }
 
 /* Data that came before accept() is there after it. */
-TEST(data_before_accept)
+CASE(data_before_accept)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock(), s;
@@ -491,7 +491,7 @@ TEST(data_before_accept)
 }
 
 /* So is one that has closed already. */
-TEST(closed_before_accept)
+CASE(closed_before_accept)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock(), s;
@@ -513,7 +513,7 @@ TEST(closed_before_accept)
  * The clients speak first: TCP with SYN cookies forgets a client that found no
  * room, who believes to be connected, until he sends something.
  */
-TEST_LIMIT(backlog_overflow, ~0u, 60)
+CASE_LIMIT(backlog_overflow, ~0u, 60)
 {
 	enum { N = 12 };
 	int l, s[N + 1], c[N], i, accepted = 0, connected = 0;
@@ -571,7 +571,7 @@ TEST_LIMIT(backlog_overflow, ~0u, 60)
 }
 
 /* A queue as long as was asked for. */
-TEST(backlog_holds)
+CASE(backlog_holds)
 {
 	enum { N = 16 };
 	int l, c[N], i;
@@ -588,7 +588,7 @@ TEST(backlog_holds)
 }
 
 /* TCP_DEFER_ACCEPT: accept() has who has spoken, or ended; and then it is there. */
-TEST(defer_accept)
+CASE(defer_accept)
 {
 	struct linger reset = { .l_onoff = 1 };
 	int l, c, s, quiet;
@@ -637,7 +637,7 @@ TEST(defer_accept)
 }
 
 /* In the end it has those who say nothing, too. */
-TEST(defer_accept_ends)
+CASE(defer_accept_ends)
 {
 	int l, c[2], i;
 	union addr a;
@@ -724,7 +724,7 @@ static int set_somaxconn(int value)
 }
 
 /* As many as asked for, bounded by somaxconn, and one. */
-TEST(backlog_exact)
+CASE(backlog_exact)
 {
 	static const int backlogs[] = { 0, 1, 3, 16, 20 };
 	enum { MOST = 18 };
@@ -751,7 +751,7 @@ TEST(backlog_exact)
 }
 
 /* A second listen() says how long the queue is from then on; below 0 as long as may be. */
-TEST(backlog_exact_again)
+CASE(backlog_exact_again)
 {
 	static const int backlogs[] = { 1, 4, 0, 7, 2, -1, 3, INT_MIN, 1 };
 	enum { MOST = 9 };
@@ -775,7 +775,7 @@ TEST(backlog_exact_again)
 }
 
 /* The same with clients who wait: who is there stays, who comes finds less room, or more. */
-TEST(backlog_changed_meanwhile)
+CASE(backlog_changed_meanwhile)
 {
 	bool tcp = !on_sdp();
 	union addr a;
@@ -807,7 +807,7 @@ TEST(backlog_changed_meanwhile)
 }
 
 /* Who takes clients of both kinds has a queue of that length for each. */
-TEST_ON(backlog_exact_mixed, ON_ULP)
+CASE_ON(backlog_exact_mixed, ON_ULP)
 {
 	enum { N = 3 };
 	union addr a;
@@ -827,7 +827,7 @@ TEST_ON(backlog_exact_mixed, ON_ULP)
 		OK(accept(l, NULL, NULL));
 }
 
-TEST(reuseaddr_rebind)
+CASE(reuseaddr_rebind)
 {
 	struct pair p;
 	int l;
@@ -852,7 +852,7 @@ TEST(reuseaddr_rebind)
 }
 
 /* The same with a connection of the old listener still open. */
-TEST(reuseaddr_rebind_connected)
+CASE(reuseaddr_rebind_connected)
 {
 	struct pair p;
 	int l, c, s;
@@ -872,7 +872,7 @@ TEST(reuseaddr_rebind_connected)
 	recv_text(p.s, "old");
 }
 
-TEST(reuseport_group)
+CASE(reuseport_group)
 {
 	enum { N = 16 };
 	int l[2], c[N], i, n = 0, s;
@@ -919,7 +919,7 @@ TEST(reuseport_group)
 	}
 }
 
-TEST(wildcard_listener)
+CASE(wildcard_listener)
 {
 	union addr a, x;
 	int l = any_listener(&a, variant->family, 1), c = sock(), s;
@@ -934,7 +934,7 @@ TEST(wildcard_listener)
 }
 
 /* An IPv4 client of an IPv6 listener is shown by its v4-mapped address. */
-TEST_ON(wildcard_listener_v4_client, ON_V6)
+CASE_ON(wildcard_listener_v4_client, ON_V6)
 {
 	union addr v6, v4, name, mapped;
 	int l = any_listener(&v6, AF_INET6, 0), s, c;
@@ -965,7 +965,7 @@ TEST_ON(wildcard_listener_v4_client, ON_V6)
 	recv_text(c, "to four");
 }
 
-TEST_ON(v6only_refuses_v4_client, ON_V6)
+CASE_ON(v6only_refuses_v4_client, ON_V6)
 {
 	union addr a, v4;
 	int l, c, l4, s;
@@ -991,7 +991,7 @@ TEST_ON(v6only_refuses_v4_client, ON_V6)
 }
 
 /* An IPv6 socket reaches an IPv4 listener by the mapped address. */
-TEST_ON(v4_mapped_destination, ON_V6)
+CASE_ON(v4_mapped_destination, ON_V6)
 {
 	union addr any, a, x;
 	int l = OK(via_socket(variant->via, AF_INET, 0)), c = sock(), s;

@@ -7,7 +7,7 @@
 #include "lib/variant.h"
 
 /* Peeking without copying is counting. */
-TEST(peek_trunc)
+CASE(peek_trunc)
 {
 	struct pair p;
 
@@ -32,7 +32,7 @@ static void peek_pattern(int fd, int flags, size_t len, unsigned long long pos)
  * SO_PEEK_OFF: each look begins behind the one before, and what is read is taken off.
  * A kernel whose TCP does not know it (before 6.9) says so, of both.
  */
-TEST(peek_off)
+CASE(peek_off)
 {
 	struct task t = { .run = task_recv, .flags = MSG_PEEK, .len = 50 };
 	unsigned char buf[50];
@@ -96,7 +96,7 @@ static int inq_after(int fd, size_t len)
 	return inq;
 }
 
-TEST(tcp_inq)
+CASE(tcp_inq)
 {
 	struct pair p;
 

@@ -72,7 +72,7 @@ static int shrunk_(int fd)
  * Both rings grow, and are back at what a fresh connection has when nothing
  * was said for a while, while somebody waits for it, and again.
  */
-TEST_ON(memory_shrinks, ON_SDP)
+CASE_ON(memory_shrinks, ON_SDP)
 {
 	char text[8];
 	struct pair p;
@@ -97,7 +97,7 @@ TEST_ON(memory_shrinks, ON_SDP)
 }
 
 /* It is asked once and not again: an idle connection has nothing to do. */
-TEST_ON(memory_shrinks_once, ON_SDP)
+CASE_ON(memory_shrinks_once, ON_SDP)
 {
 	unsigned long long asked = counter("shrinks");
 	long long said;
@@ -121,7 +121,7 @@ TEST_ON(memory_shrinks_once, ON_SDP)
 }
 
 /* Those that are large from the beginning stay so, and are fewer. */
-TEST_ON(memory_shrinks_large, ON_SDP)
+CASE_ON(memory_shrinks_large, ON_SDP)
 {
 	struct sdp_info info;
 	struct pair p;
@@ -139,7 +139,7 @@ TEST_ON(memory_shrinks_large, ON_SDP)
 }
 
 /* Senders who find the ring small, or shrinking, lose nothing. */
-TEST_ON(memory_shrinks_meanwhile, ON_SDP)
+CASE_ON(memory_shrinks_meanwhile, ON_SDP)
 {
 	struct pair p;
 	int i, pos = 0;
@@ -187,7 +187,7 @@ static void trace_idle(bool on)
  * a message, is work, of timers or of others.  No timer of a connection is left when
  * what was used is shrunk; and no work runs when that has been trimmed.
  */
-TEST_LIMIT(idle_runs_nothing, ON_SDP, 120)
+CASE_LIMIT(idle_runs_nothing, ON_SDP, 120)
 {
 	struct pair p;
 	int n;
@@ -212,7 +212,7 @@ TEST_LIMIT(idle_runs_nothing, ON_SDP, 120)
 }
 
 /* What is unread counts, but the peer cannot send into it. */
-TEST(memory_shrinks_unread)
+CASE(memory_shrinks_unread)
 {
 	unsigned long long asked;
 	struct sdp_info info;
@@ -252,7 +252,7 @@ TEST(memory_shrinks_unread)
  * A sender who is kept in the middle of copying has been told how long his
  * message may be: the peer is not asked for less meanwhile.
  */
-TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
+CASE_ON(memory_shrinks_not_for_a_sender, ON_SDP)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
@@ -299,7 +299,7 @@ TEST_ON(memory_shrinks_not_for_a_sender, ON_SDP)
 	CHECK(counter("shrinks") > asked);
 }
 
-TEST_ON(memory_kept, ON_SDP)
+CASE_ON(memory_kept, ON_SDP)
 {
 	unsigned long long asked = counter("shrinks");
 	struct pair p;
@@ -313,7 +313,7 @@ TEST_ON(memory_kept, ON_SDP)
 }
 
 /* Under pressure nobody grows, and all goes on. */
-TEST_ON(memory_pressure, ON_SDP)
+CASE_ON(memory_pressure, ON_SDP)
 {
 	struct pair p, other;
 
@@ -329,7 +329,7 @@ TEST_ON(memory_pressure, ON_SDP)
 }
 
 /* Less is there than is waited for, and told of; and so when that changes. */
-TEST_ON(memory_pressure_rcvlowat, ON_SDP)
+CASE_ON(memory_pressure_rcvlowat, ON_SDP)
 {
 	struct task t = { .run = task_send_all, .len = 300000 };
 	struct pair p, other;
@@ -359,7 +359,7 @@ TEST_ON(memory_pressure_rcvlowat, ON_SDP)
  * Above the limit what is open gives back and goes on; what is new is refused,
  * or goes by TCP.
  */
-TEST_ON(memory_limit, ON_SDP)
+CASE_ON(memory_limit, ON_SDP)
 {
 	unsigned long long limited = counter("fallback_limit");
 	struct pair p, other;
@@ -395,7 +395,7 @@ TEST_ON(memory_limit, ON_SDP)
 }
 
 /* Who peeks at much takes nothing: he goes on when there is memory again. */
-TEST_ON(memory_pressure_peek, ON_SDP)
+CASE_ON(memory_pressure_peek, ON_SDP)
 {
 	struct task t = { .run = task_send_all, .len = 65536 };
 	static char buf[60000];
@@ -442,7 +442,7 @@ TEST_ON(memory_pressure_peek, ON_SDP)
  * twice as large; and so is what it takes, beside what an idle connection has.
  * (TCP looks before it takes a packet, which may be of 64 KiB.)
  */
-TEST(memory_within_buffers)
+CASE(memory_within_buffers)
 {
 	static const int sizes[] = { 16384, 65536, 262144 };
 	unsigned int i;
@@ -495,7 +495,7 @@ static void set_buffers(const struct pair *p, int size)
  * more than before.  (TCP takes back nothing of a window that it has shown, which is
  * 64 KiB at first.  SDP has four buffers at the least, however large they are by then.)
  */
-TEST(memory_within_buffers_set_late)
+CASE(memory_within_buffers_set_late)
 {
 	enum { SMALL = 16384, LARGE = 262144, BESIDE = 65536 };
 	int beside = on_sdp() ? 0 : BESIDE, i;
@@ -566,7 +566,7 @@ static long long objects(void)
 }
 
 /* By what the kernel has less, not by each connection's own account. */
-TEST_ON(memory_idle_really, ON_SDP)
+CASE_ON(memory_idle_really, ON_SDP)
 {
 	enum { CONNS = 200 };
 	long long before;
@@ -585,7 +585,7 @@ TEST_ON(memory_idle_really, ON_SDP)
 }
 
 /* The buffers of all are counted, and given back. */
-TEST_ON(memory_counted, ON_SDP)
+CASE_ON(memory_counted, ON_SDP)
 {
 	unsigned long long before, held;
 	struct pair p;
@@ -625,7 +625,7 @@ static long long send_waiting(int fd)
  * large as it was set, be it copied or offered; and behind accept() all of it is there,
  * and all goes on.  (TCP looks before it takes a packet, which may be of 64 KiB.)
  */
-TEST(memory_before_accept)
+CASE(memory_before_accept)
 {
 	static const int sizes[] = { 16384, 65536 };
 	unsigned int i, offered;
@@ -664,7 +664,7 @@ TEST(memory_before_accept)
 }
 
 /* When memory is short for all, it is the four small buffers, whoever sends how. */
-TEST_ON(memory_pressure_before_accept, ON_SDP)
+CASE_ON(memory_pressure_before_accept, ON_SDP)
 {
 	long long before, held;
 	struct pair p, other;
@@ -686,7 +686,7 @@ TEST_ON(memory_pressure_before_accept, ON_SDP)
 }
 
 /* Whose data waits to be accepted: larger buffers, and more of them, are had then. */
-TEST_ON(memory_grows_after_accept, ON_SDP)
+CASE_ON(memory_grows_after_accept, ON_SDP)
 {
 	struct pair p = { };
 	long long there;
@@ -825,7 +825,7 @@ static void charge_reader(const char *high)
 }
 
 /* What arrives for him, by whatever worker, is his; as with TCP. */
-TEST(memory_cgroup)
+CASE(memory_cgroup)
 {
 	charge_reader(NULL);
 }
@@ -834,7 +834,7 @@ TEST(memory_cgroup)
  * He is above memory.high, which has tasks reclaim and wait: nobody does that in his
  * place who works for others, too.  (TCP leaves it to a work of the cgroup's.)
  */
-TEST_ON(memory_cgroup_high, ON_SDP)
+CASE_ON(memory_cgroup_high, ON_SDP)
 {
 	charge_reader("256K");
 }
@@ -881,13 +881,13 @@ static void charged_at_accept(bool reset)
 	group_remove();
 }
 
-TEST(memory_cgroup_before_accept)
+CASE(memory_cgroup_before_accept)
 {
 	charged_at_accept(false);
 }
 
 /* There is no queue pair any more, and what has come is his all the same. */
-TEST_ON(memory_cgroup_reset_before_accept, ON_SDP)
+CASE_ON(memory_cgroup_reset_before_accept, ON_SDP)
 {
 	charged_at_accept(true);
 }
@@ -957,13 +957,13 @@ static void charge_sender(bool urgent)
 }
 
 /* The bytes that have not gone are the sender's, as with TCP. */
-TEST(memory_cgroup_sender)
+CASE(memory_cgroup_sender)
 {
 	charge_sender(false);
 }
 
 /* So is what describes each message, which is more than what is in it, if that is short. */
-TEST_ON(memory_cgroup_sender_small, ON_SDP)
+CASE_ON(memory_cgroup_sender_small, ON_SDP)
 {
 	charge_sender(true);
 }
@@ -989,7 +989,7 @@ static void read_late(int l, int go)
  * of it, and nobody is killed for that; then all of it, as he reads.  (Who writes
  * more than he may have is killed, with TCP too: he has asked for it.)
  */
-TEST_LIMIT(memory_cgroup_max, ~0u, 60)
+CASE_LIMIT(memory_cgroup_max, ~0u, 60)
 {
 	struct task t[WRITERS] = { };
 	int go[2], l, i;

@@ -50,12 +50,12 @@ static void set_and_get(int fd)
 	}
 }
 
-TEST(options_fresh)
+CASE(options_fresh)
 {
 	set_and_get(sock());
 }
 
-TEST(options_connected)
+CASE(options_connected)
 {
 	struct pair p;
 
@@ -73,7 +73,7 @@ TEST(options_connected)
 }
 
 /* What was set before connect() is the same after it. */
-TEST(options_survive_connect)
+CASE(options_survive_connect)
 {
 	struct pair p;
 	unsigned int i;
@@ -91,7 +91,7 @@ TEST(options_survive_connect)
 }
 
 /* An accepted socket has what its listener had; SO_PRIORITY alone is reset. */
-TEST(options_inherited)
+CASE(options_inherited)
 {
 	static const struct option inherited[] = {
 		{ "SO_KEEPALIVE", SOL_SOCKET, SO_KEEPALIVE, 1 },
@@ -155,7 +155,7 @@ TEST(options_inherited)
 	EQ(8, tv.tv_sec);
 }
 
-TEST(options_tos)
+CASE(options_tos)
 {
 	bool v4 = variant->family == AF_INET;
 	int level = v4 ? SOL_IP : SOL_IPV6, tos = v4 ? IP_TOS : IPV6_TCLASS;
@@ -173,7 +173,7 @@ TEST(options_tos)
 }
 
 /* The kernel doubles what it is given, and has a least value. */
-TEST(buffer_sizes)
+CASE(buffer_sizes)
 {
 	struct pair p;
 	int fd = sock();
@@ -195,7 +195,7 @@ TEST(buffer_sizes)
 }
 
 /* Data passes whole through the smallest buffers. */
-TEST(smallest_buffers)
+CASE(smallest_buffers)
 {
 	struct task t = { .run = task_send_all, .len = 200000 };
 	struct pair p;
@@ -216,7 +216,7 @@ TEST(smallest_buffers)
 	task_join(&t);
 }
 
-TEST(buffer_size_bounds_queue)
+CASE(buffer_size_bounds_queue)
 {
 	long long small, large;
 	struct pair p;
@@ -247,7 +247,7 @@ static int unsent(int fd)
 }
 
 /* TCP_NOTSENT_LOWAT: what is taken of a writer before all of it was sent. */
-TEST(notsent_lowat)
+CASE(notsent_lowat)
 {
 	enum { LOWAT = 16384, PIECE = 65536 };
 	struct task t = { .run = task_poll, .events = POLLOUT };
@@ -275,7 +275,7 @@ TEST(notsent_lowat)
 }
 
 /* So does who sleeps in send(). */
-TEST(notsent_lowat_blocks)
+CASE(notsent_lowat_blocks)
 {
 	struct task t = { .run = task_send, .len = 1000 };
 	struct pair p;
@@ -292,7 +292,7 @@ TEST(notsent_lowat_blocks)
 	EQ(t.len, task_join(&t));
 }
 
-TEST(options_wrong)
+CASE(options_wrong)
 {
 	int fd = sock(), one = 1;
 	socklen_t len = 2;
@@ -307,7 +307,7 @@ TEST(options_wrong)
 	FAILS(ENOPROTOOPT, setsockopt(fd, 4711, 1, &one, sizeof(one)));
 }
 
-TEST(options_get_short)
+CASE(options_get_short)
 {
 	socklen_t len = 1;
 	int fd = sock();
@@ -319,7 +319,7 @@ TEST(options_get_short)
 	EQ(1, c);
 }
 
-TEST(so_linger)
+CASE(so_linger)
 {
 	struct linger linger = { .l_onoff = 1, .l_linger = 5 };
 	socklen_t len = sizeof(linger);
@@ -332,7 +332,7 @@ TEST(so_linger)
 	EQ(5, linger.l_linger);
 }
 
-TEST(so_timeouts)
+CASE(so_timeouts)
 {
 	static const int options[] = { SO_RCVTIMEO, SO_SNDTIMEO };
 	socklen_t len;
@@ -360,7 +360,7 @@ TEST(so_timeouts)
 }
 
 /* The states that tools and servers look at. */
-TEST(tcp_info_state)
+CASE(tcp_info_state)
 {
 	enum { ESTABLISHED = 1, CLOSED = 7, LISTEN = 10 };
 	struct pair p;
@@ -373,7 +373,7 @@ TEST(tcp_info_state)
 	EQ(ESTABLISHED, tcp_state(p.s));
 }
 
-TEST(tcp_info_state_closing)
+CASE(tcp_info_state_closing)
 {
 	struct pair p;
 
@@ -381,7 +381,7 @@ TEST(tcp_info_state_closing)
 	pair_shut(&p);
 }
 
-TEST(tcp_maxseg)
+CASE(tcp_maxseg)
 {
 	struct pair p;
 
@@ -389,7 +389,7 @@ TEST(tcp_maxseg)
 	IN_RANGE(88, 1 << 30, get_int(p.c, SOL_TCP, TCP_MAXSEG));
 }
 
-TEST(tcp_ulp)
+CASE(tcp_ulp)
 {
 	char name[16] = "";
 	socklen_t len = sizeof(name);
@@ -416,7 +416,7 @@ TEST(tcp_ulp)
  * IPV6_ADDRFORM: by IPv4 TCP's socket becomes one of IPv4, which one that SDP carries
  * cannot; it goes on as it was.
  */
-TEST_ON(addrform, ON_V6)
+CASE_ON(addrform, ON_V6)
 {
 	int fd = sock(), other = sock(), l, s;
 	union addr v4, v6;

@@ -23,7 +23,7 @@ enum {
 };
 
 /* Memory that is not there, in the middle or behind it. */
-TEST(zcopy_bad_memory)
+CASE(zcopy_bad_memory)
 {
 	struct task t = { .run = task_send, .len = 200000 };
 	char *half = memory(LONG, 0), *there;
@@ -66,7 +66,7 @@ static int send_mapped_(const struct pair *p, char *at, size_t len)
 #define send_mapped(...)	CALL(send_mapped_(__VA_ARGS__))
 
 /* Memory of many kinds: never touched, a file's, shared, huge. */
-TEST(zcopy_kinds_of_memory)
+CASE(zcopy_kinds_of_memory)
 {
 	char name[] = "/tmp/zcopy-XXXXXX";
 	struct pair p;
@@ -120,7 +120,7 @@ static long huge_at(const void *at)
 }
 
 /* What lies together is lent in one piece where it would be two or more. */
-TEST_ON(pages_that_lie_together, ON_SDP)
+CASE_ON(pages_that_lie_together, ON_SDP)
 {
 	enum { HUGE = 2 * LONG };
 	unsigned long long offers, lent;
@@ -193,7 +193,7 @@ static int ends_early_(const struct pair *p, struct task *t)
 #define ends_early(...)	CALL(ends_early_(__VA_ARGS__))
 
 /* A mapped file loses its end, and the pages that a device reads their file. */
-TEST(pages_truncated)
+CASE(pages_truncated)
 {
 	struct task t = {};
 	struct pair p;
@@ -208,7 +208,7 @@ TEST(pages_truncated)
 	close(fd);
 }
 
-TEST(pages_unmapped)
+CASE(pages_unmapped)
 {
 	struct task t = { .buf = pattern(MANY, 0) };
 	struct pair p;
@@ -219,7 +219,7 @@ TEST(pages_unmapped)
 }
 
 /* What is written there meanwhile is sent or not, byte by byte; nothing else is. */
-TEST(pages_overwritten)
+CASE(pages_overwritten)
 {
 	struct task t = { .buf = pattern(MANY, 0) };
 	char *was = pattern(MANY, 0), *got = malloc(LONG);
@@ -261,7 +261,7 @@ static int both_ways_(const struct pair *p, char *at, size_t len)
  * Memory of the kernel's that a process may touch and nobody may pin, on some
  * kernels: the entries of a ring.
  */
-TEST(pages_of_the_kernel)
+CASE(pages_of_the_kernel)
 {
 	enum { ENTRIES = 4096, BYTES = ENTRIES * sizeof(struct io_uring_sqe) };
 	struct io_uring_params params = {};
@@ -308,7 +308,7 @@ static int device_memory(void)
 }
 
 /* A device's own, which no other can be told to read: copied, byte by byte. */
-TEST(pages_of_a_device)
+CASE(pages_of_a_device)
 {
 	int fd = device_memory();
 	struct pair p;

@@ -14,7 +14,7 @@
 
 #define ALL_EVENTS (POLLIN | POLLOUT | POLLRDHUP | POLLPRI)
 
-TEST(poll_states)
+CASE(poll_states)
 {
 	struct pair p;
 
@@ -33,7 +33,7 @@ TEST(poll_states)
 	EQ_HEX(POLLOUT, poll_one(p.s, ALL_EVENTS, 0));
 }
 
-TEST(poll_half_closed)
+CASE(poll_half_closed)
 {
 	struct pair p;
 
@@ -50,7 +50,7 @@ TEST(poll_half_closed)
 	       (await(p.s, POLLHUP), poll_one(p.s, ALL_EVENTS, 0)));
 }
 
-TEST(poll_peer_closed)
+CASE(poll_peer_closed)
 {
 	struct pair p;
 
@@ -64,7 +64,7 @@ TEST(poll_peer_closed)
 	EQ_HEX(POLLIN | POLLRDHUP | POLLOUT, poll_one(p.s, ALL_EVENTS, 0));
 }
 
-TEST(poll_reset)
+CASE(poll_reset)
 {
 	struct linger linger = { .l_onoff = 1 };
 	struct pair p;
@@ -82,7 +82,7 @@ TEST(poll_reset)
 	expect_eof(p.s);
 }
 
-TEST(poll_shut_locally)
+CASE(poll_shut_locally)
 {
 	struct pair p;
 
@@ -94,7 +94,7 @@ TEST(poll_shut_locally)
 }
 
 /* A poll() that waits sees everything that can come. */
-TEST(poll_wakes)
+CASE(poll_wakes)
 {
 	struct task t = { .run = task_poll };
 	struct pair p;
@@ -135,7 +135,7 @@ TEST(poll_wakes)
  * One thread sleeps until there is room, and others ask about the same socket
  * just when it comes: what they find is his to know.
  */
-TEST_LIMIT(poll_wakes_though_others_look, ~0u, 60)
+CASE_LIMIT(poll_wakes_though_others_look, ~0u, 60)
 {
 	struct task t = { .run = task_poll, .events = POLLOUT };
 	long long sum, n;
@@ -165,7 +165,7 @@ TEST_LIMIT(poll_wakes_though_others_look, ~0u, 60)
 	}
 }
 
-TEST(poll_wakes_on_reset)
+CASE(poll_wakes_on_reset)
 {
 	struct linger linger = { .l_onoff = 1 };
 	struct task t = { .run = task_poll };
@@ -178,7 +178,7 @@ TEST(poll_wakes_on_reset)
 	EQ_HEX(POLLERR | POLLHUP, task_join(&t));
 }
 
-TEST(poll_wakes_on_local_shutdown)
+CASE(poll_wakes_on_local_shutdown)
 {
 	struct task t = { .run = task_poll, .events = POLLIN };
 	struct pair p;
@@ -189,7 +189,7 @@ TEST(poll_wakes_on_local_shutdown)
 	EQ_HEX(POLLIN, task_join(&t));
 }
 
-TEST(poll_timeout)
+CASE(poll_timeout)
 {
 	struct pollfd f = { .events = POLLIN };
 	long long start;
@@ -222,7 +222,7 @@ static int select_one(int fd, bool r, bool w)
 	return FD_ISSET(fd, &rs) * 1 | FD_ISSET(fd, &ws) * 2 | FD_ISSET(fd, &es) * 4;
 }
 
-TEST(select_sets)
+CASE(select_sets)
 {
 	struct pair p;
 
@@ -273,7 +273,7 @@ static unsigned int epoll_more(int ep)
 	return epoll_next(ep, 30);
 }
 
-TEST(epoll_level)
+CASE(epoll_level)
 {
 	struct pair p;
 	int ep, i;
@@ -300,7 +300,7 @@ TEST(epoll_level)
 #define EDGE (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 /* Armed before connect(): the whole life of a connection, edge by edge. */
-TEST(epoll_edge_from_connect)
+CASE(epoll_edge_from_connect)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock_flags(SOCK_NONBLOCK), s;
@@ -333,7 +333,7 @@ TEST(epoll_edge_from_connect)
  * report may come twice: TCP announces the state and the error one after the
  * other.
  */
-TEST(epoll_edge_refused)
+CASE(epoll_edge_refused)
 {
 	const unsigned int all = EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDHUP;
 	int c = sock_flags(SOCK_NONBLOCK), ep = epoll_of(c, EDGE);
@@ -374,7 +374,7 @@ static void *poll_when_told(void *arg)
  * Armed before connect(), and TCP takes over: one report, as of TCP alone, while
  * a thread sleeps in poll().  One more would come with a wake-up of ours.
  */
-TEST_ON(epoll_edge_falls_back, ON_TCP | ON_ULP)
+CASE_ON(epoll_edge_falls_back, ON_TCP | ON_ULP)
 {
 	enum { ROUNDS = 50 };
 	unsigned long long refused = count("fallback_refused");
@@ -430,7 +430,7 @@ static void task_send_thin(struct task *t)
  * More is asked for than is here while nobody looks: it is let in and told of;
  * or, if there is no place for so much, that this is all.
  */
-TEST(epoll_edge_rcvlowat_raised)
+CASE(epoll_edge_rcvlowat_raised)
 {
 	int i;
 
@@ -467,7 +467,7 @@ TEST(epoll_edge_rcvlowat_raised)
  * Somebody reads a little, and there is less than the mark.  (TCP tells if its
  * window opens by that, which depends on when the peer has asked.)
  */
-TEST_ON(epoll_edge_rcvlowat_less, ON_SDP)
+CASE_ON(epoll_edge_rcvlowat_less, ON_SDP)
 {
 	struct task t = { .run = task_send_all, .len = 1 << 20 };
 	struct pair p;
@@ -493,7 +493,7 @@ TEST_ON(epoll_edge_rcvlowat_less, ON_SDP)
 }
 
 /* One report for each arrival, none without. */
-TEST(epoll_edge_data)
+CASE(epoll_edge_data)
 {
 	char buf[100];
 	struct pair p;
@@ -529,7 +529,7 @@ TEST(epoll_edge_data)
 }
 
 /* The classic loop: on each report read until EAGAIN; nothing is forgotten. */
-TEST(epoll_edge_stream)
+CASE(epoll_edge_stream)
 {
 	struct task t = { .run = task_send_all, .len = 3000000 };
 	static char buf[20000];
@@ -557,7 +557,7 @@ TEST(epoll_edge_stream)
 }
 
 /* The same for the writing side. */
-TEST(epoll_edge_writer)
+CASE(epoll_edge_writer)
 {
 	struct task t = { .run = task_drain };
 	static char buf[50000];
@@ -588,7 +588,7 @@ TEST(epoll_edge_writer)
 	EQ(pos, task_join(&t));
 }
 
-TEST(epoll_edge_full)
+CASE(epoll_edge_full)
 {
 	struct pair p;
 	long long sum;
@@ -607,7 +607,7 @@ TEST(epoll_edge_full)
 	EQ_HEX(POLLOUT, poll_one(p.c, POLLOUT, 0));
 }
 
-TEST(epoll_edge_listener)
+CASE(epoll_edge_listener)
 {
 	union addr a;
 	int l = listener(&a, 8), ep, i, c[3];
@@ -628,7 +628,7 @@ TEST(epoll_edge_listener)
 	EQ_HEX(0, epoll_more(ep));
 }
 
-TEST(epoll_oneshot)
+CASE(epoll_oneshot)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
 	struct pair p;
@@ -647,7 +647,7 @@ TEST(epoll_oneshot)
 	recv_text(p.s, "ab");
 }
 
-TEST(epoll_rdhup)
+CASE(epoll_rdhup)
 {
 	struct pair p;
 	int ep;
@@ -665,7 +665,7 @@ TEST(epoll_rdhup)
 }
 
 /* Two watch the same socket: level and edge do not disturb one another. */
-TEST(epoll_two_watchers)
+CASE(epoll_two_watchers)
 {
 	struct pair p;
 	int level, edge;
@@ -683,7 +683,7 @@ TEST(epoll_two_watchers)
 }
 
 /* EPOLLEXCLUSIVE on a listener: who waits is served, nobody sleeps for ever. */
-TEST(epoll_exclusive)
+CASE(epoll_exclusive)
 {
 	union addr a;
 	int l = listener(&a, 8), ep[2];
@@ -700,7 +700,7 @@ TEST(epoll_exclusive)
 
 /* ---------------------------------------------------------------------- SIGIO */
 
-TEST(sigio)
+CASE(sigio)
 {
 	struct timespec limit = { .tv_sec = ktap_ms(10000) / 1000 };
 	siginfo_t info;
@@ -735,7 +735,7 @@ TEST(sigio)
 	OK(close(p.s));
 }
 
-TEST(sigio_listener)
+CASE(sigio_listener)
 {
 	struct timespec limit = { .tv_sec = ktap_ms(10000) / 1000 };
 	union addr a;

@@ -42,7 +42,7 @@ static void needs_moving(void)
 }
 
 /* As many connections as there are ports, to each of two servers, and one of TCP. */
-TEST(ports_shared)
+CASE(ports_shared)
 {
 	enum { PORTS = 4 };
 	int err[2][PORTS + 1], c[2][PORTS + 1], tcp = tcp_sock(), of_tcp, i, j;
@@ -84,7 +84,7 @@ TEST(ports_shared)
 }
 
 /* At the host's other addresses it is free. */
-TEST(port_elsewhere)
+CASE(port_elsewhere)
 {
 	bool v6 = variant->family == AF_INET6;
 	union addr me, other;
@@ -101,7 +101,7 @@ TEST(port_elsewhere)
 }
 
 /* Two who are bound to one port connect to different servers, and not to the same. */
-TEST(port_bound_twice)
+CASE(port_bound_twice)
 {
 	union addr a, b, me;
 	int fd[3], i;
@@ -124,7 +124,7 @@ TEST(port_bound_twice)
 }
 
 /* Bound to no address, and moved to the one that it connects from: and back. */
-TEST(port_of_any_address)
+CASE(port_of_any_address)
 {
 	union addr a, me, any, now, none = { .sa.sa_family = AF_UNSPEC };
 	int fd = sock(), twin = sock();
@@ -156,7 +156,7 @@ TEST(port_of_any_address)
 }
 
 /* It has them before there is an answer, which may never come. */
-TEST(names_while_connecting)
+CASE(names_while_connecting)
 {
 	union addr a, me, now;
 	int fd = sock();
@@ -173,7 +173,7 @@ TEST(names_while_connecting)
 /* A range of its own, from which the kernel chooses.  Of an odd number of ports bind()
  * looks at one less, and so does connect() where a client has its port for itself.
  */
-TEST(port_range)
+CASE(port_range)
 {
 	union addr me, tcp_me;
 	struct pair p;

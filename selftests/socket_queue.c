@@ -19,7 +19,7 @@
 
 /* ------------------------------------------------------------- full and empty */
 
-TEST(send_until_full)
+CASE(send_until_full)
 {
 	long long sum;
 	struct pair p;
@@ -37,7 +37,7 @@ TEST(send_until_full)
 }
 
 /* Programs write much before they read: as much is taken of both as by TCP. */
-TEST(send_before_reading)
+CASE(send_before_reading)
 {
 	enum { MUCH = 1280 * 1024 };
 	struct task a = { .run = task_send, .len = MUCH, .buf = memory(MUCH, 0) }, b;
@@ -57,7 +57,7 @@ TEST(send_before_reading)
 }
 
 /* The same of a file's pages. */
-TEST(sendfile_before_reading)
+CASE(sendfile_before_reading)
 {
 	enum { MUCH = 2 << 20 };
 	off_t off = 0;
@@ -77,7 +77,7 @@ TEST(sendfile_before_reading)
 }
 
 /* The same of one who does not wait. */
-TEST(full_is_much)
+CASE(full_is_much)
 {
 	long long sum;
 	struct pair p;
@@ -92,7 +92,7 @@ TEST(full_is_much)
  * What fits into TCP's first window is at the reader before he reads, whatever it was
  * written in: some wait for all of a request (FIONREAD) before they take any.
  */
-TEST(arrives_unread)
+CASE(arrives_unread)
 {
 	enum { ALL = 48 * 1024 };
 	static const int pieces[] = { ALL, 16 * 1024, 4096, 1000 };
@@ -117,7 +117,7 @@ TEST(arrives_unread)
 }
 
 /* The other direction has buffers of its own. */
-TEST(full_one_way_only)
+CASE(full_one_way_only)
 {
 	long long a, b;
 	struct pair p;
@@ -133,7 +133,7 @@ TEST(full_one_way_only)
 	recv_pattern(p.c, b, 7, 0);
 }
 
-TEST(send_blocks_until_read)
+CASE(send_blocks_until_read)
 {
 	struct task t = { .run = task_send_all, .len = 100000 };
 	long long sum;
@@ -148,7 +148,7 @@ TEST(send_blocks_until_read)
 	task_join(&t);
 }
 
-TEST(recv_blocks_until_sent)
+CASE(recv_blocks_until_sent)
 {
 	char buf[16];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -160,7 +160,7 @@ TEST(recv_blocks_until_sent)
 	EQ(7, task_join(&t));
 }
 
-TEST(recv_interrupted)
+CASE(recv_interrupted)
 {
 	char buf[16];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -188,7 +188,7 @@ TEST(recv_interrupted)
 }
 
 /* A send that has taken something tells how much, else EINTR. */
-TEST(send_interrupted)
+CASE(send_interrupted)
 {
 	static char buf[4 << 20];
 	struct task t = { .run = task_send, .buf = buf, .len = sizeof(buf) };
@@ -216,7 +216,7 @@ TEST(send_interrupted)
 	FAILS(EAGAIN, recv(p.s, buf, 1, MSG_DONTWAIT));
 }
 
-TEST(recv_timeout)
+CASE(recv_timeout)
 {
 	struct ktap_watch start;
 	struct pair p;
@@ -236,7 +236,7 @@ TEST(recv_timeout)
 }
 BY_CLOCK(recv_timeout);
 
-TEST(send_timeout)
+CASE(send_timeout)
 {
 	struct ktap_watch start;
 	long long sum;
@@ -259,7 +259,7 @@ BY_CLOCK(send_timeout);
 
 /* --------------------------------------------------------------------- queues */
 
-TEST(so_rcvlowat)
+CASE(so_rcvlowat)
 {
 	char buf[300];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -306,7 +306,7 @@ TEST(so_rcvlowat)
 	expect_eof(p.s);
 }
 
-TEST(rcvlowat_poll_wakes)
+CASE(rcvlowat_poll_wakes)
 {
 	struct task t = { .run = task_poll, .events = POLLIN };
 	struct pair p;
@@ -325,7 +325,7 @@ TEST(rcvlowat_poll_wakes)
 }
 
 /* What is waited for is let in, though nobody takes anything meanwhile. */
-TEST(rcvlowat_much)
+CASE(rcvlowat_much)
 {
 	static const int lowats[] = { 60000, 300000, 500000 };
 	unsigned int i;
@@ -351,7 +351,7 @@ TEST(rcvlowat_much)
 }
 
 /* More than there is memory for: what is there is told of, with TCP too. */
-TEST(rcvlowat_too_much)
+CASE(rcvlowat_too_much)
 {
 	int i;
 
@@ -375,7 +375,7 @@ TEST(rcvlowat_too_much)
 }
 
 /* Set while everything waits already, and set back while somebody sleeps. */
-TEST(rcvlowat_much_later)
+CASE(rcvlowat_much_later)
 {
 	struct task t = { .run = task_send_all, .len = 900000 };
 	struct task reader = { .run = task_poll, .events = POLLIN };
@@ -405,7 +405,7 @@ TEST(rcvlowat_much_later)
 }
 
 /* What is being read by RDMA is not here yet. */
-TEST(rcvlowat_of_one_send)
+CASE(rcvlowat_of_one_send)
 {
 	struct task t = { .run = task_send, .len = 4 << 20 };
 	struct pair p;
@@ -436,7 +436,7 @@ static void task_send_small(struct task *t)
  * Many small messages: SDP runs out of buffers before there is so much.  What is
  * there has to be read then, as TCP says too that is out of memory for more.
  */
-TEST(rcvlowat_of_small)
+CASE(rcvlowat_of_small)
 {
 	struct task t = { .run = task_send_small, .len = 500000 };
 	struct pair p;
@@ -452,7 +452,7 @@ TEST(rcvlowat_of_small)
 	EQ(t.len, task_join(&t));
 }
 
-TEST(peek_much)
+CASE(peek_much)
 {
 	struct task t = { .run = task_send_all, .len = 65536 };
 	static char buf[60000];
@@ -478,7 +478,7 @@ TEST(peek_much)
 }
 
 /* Short messages, one by one, take no more room while somebody looks at them. */
-TEST(peek_small)
+CASE(peek_small)
 {
 	static char buf[20000];
 	struct task peek = {
@@ -508,7 +508,7 @@ TEST(peek_small)
 	recv_pattern(p.s, i, 5, 0);
 }
 
-TEST(fionread)
+CASE(fionread)
 {
 	struct pair p;
 	int n = -1;
@@ -531,7 +531,7 @@ TEST(fionread)
 	FAILS(EFAULT, ioctl(p.s, FIONREAD, (void *)8));
 }
 
-TEST(siocoutq)
+CASE(siocoutq)
 {
 	struct pair p;
 	int n = -1;
@@ -554,7 +554,7 @@ TEST(siocoutq)
  * A reader with few buffers, whose own direction is closed: all that he sends
  * is word of new buffers, and the peer waits for it again and again.
  */
-TEST(few_buffers_and_half_closed)
+CASE(few_buffers_and_half_closed)
 {
 	struct task t = { .run = task_send_all, .len = 1 << 20 };
 	struct pair p;
@@ -570,7 +570,7 @@ TEST(few_buffers_and_half_closed)
 	EQ(t.len, task_join(&t));
 }
 
-TEST(siocatmark)
+CASE(siocatmark)
 {
 	struct pair p;
 	int n = -1;

@@ -217,7 +217,7 @@ static void nowhere(union addr *a)
 	addr_set(a, variant->family, v6 ? "fd78::1" : "10.78.0.1", 9);
 }
 
-TEST_LIMIT(reasons_agree, ON_ULP, 60)
+CASE_LIMIT(reasons_agree, ON_ULP, 60)
 {
 	union addr a, ours, b;
 	int fd, l, tcp = tcp_sock();

@@ -42,7 +42,7 @@ static int is_tcp_(int fd, int reason, int state)
 
 /* ------------------------------------------------------------ of whatever kind */
 
-TEST(ip_info_of_any_socket)
+CASE(ip_info_of_any_socket)
 {
 	struct sdp_info info, same;
 	int udp = OK(socket(variant->family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -75,7 +75,7 @@ TEST(ip_info_of_any_socket)
 		     same.sdpi_device, info.sdpi_device);
 }
 
-TEST_ON(ip_info_sizes, ON_SDP)
+CASE_ON(ip_info_sizes, ON_SDP)
 {
 	unsigned char buf[2 * sizeof(struct sdp_info)];
 	union addr a;
@@ -114,7 +114,7 @@ TEST_ON(ip_info_sizes, ON_SDP)
 
 /* --------------------------------------------------------------- taken over */
 
-TEST_ON(ip_info_of_a_client, ON_SDP)
+CASE_ON(ip_info_of_a_client, ON_SDP)
 {
 	struct sdp_info info;
 	int l, c, s;
@@ -134,7 +134,7 @@ TEST_ON(ip_info_of_a_client, ON_SDP)
 	is_tcp(s, SDP_REASON_REFUSED, 0);
 }
 
-TEST_ON(ip_info_says_why, ON_SDP)
+CASE_ON(ip_info_says_why, ON_SDP)
 {
 	int l, c, s;
 	union addr a;
@@ -151,7 +151,7 @@ TEST_ON(ip_info_says_why, ON_SDP)
 }
 
 /* A listener that serves both: who came by TCP is on record too. */
-TEST_ON(ip_info_of_a_server, ON_SDP)
+CASE_ON(ip_info_of_a_server, ON_SDP)
 {
 	struct sdp_info info;
 	union addr a;
@@ -170,7 +170,7 @@ TEST_ON(ip_info_of_a_server, ON_SDP)
 }
 
 /* The newest are remembered, as many as net.sdp.fallback_records says. */
-TEST_ON(ip_info_forgets, ON_SDP)
+CASE_ON(ip_info_forgets, ON_SDP)
 {
 	enum { N = 5 };
 	struct sdp_info info;

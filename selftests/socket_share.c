@@ -15,7 +15,7 @@
 
 #include "lib/variant.h"
 
-TEST(dup_shares)
+CASE(dup_shares)
 {
 	struct pair p;
 	int d;
@@ -32,7 +32,7 @@ TEST(dup_shares)
 	expect_eof(p.s);
 }
 
-TEST(fork_shares)
+CASE(fork_shares)
 {
 	struct pair p;
 	pid_t pid;
@@ -54,7 +54,7 @@ TEST(fork_shares)
 }
 
 /* A prefork server: children wait in accept() of one listener. */
-TEST(fork_accept)
+CASE(fork_accept)
 {
 	enum { CHILDREN = 3, CLIENTS = 12 };
 	pid_t pid[CHILDREN];
@@ -99,7 +99,7 @@ TEST(fork_accept)
 }
 
 /* A listener inherited by fork works when the parent has closed it. */
-TEST(fork_listener)
+CASE(fork_listener)
 {
 	union addr a;
 	int l = listener(&a, 4), c = sock();
@@ -116,7 +116,7 @@ TEST(fork_listener)
 	CHILD_OK(pid);
 }
 
-TEST(exec_keeps)
+CASE(exec_keeps)
 {
 	struct pair p;
 	char fd[16];
@@ -135,7 +135,7 @@ TEST(exec_keeps)
 	expect_eof(p.s);
 }
 
-TEST(exec_closes_cloexec)
+CASE(exec_closes_cloexec)
 {
 	struct pair p;
 	pid_t pid;
@@ -185,7 +185,7 @@ static int recv_fd(int via)
 	return fd;
 }
 
-TEST(pass_descriptor)
+CASE(pass_descriptor)
 {
 	int via[2], fd;
 	struct pair p;
@@ -221,7 +221,7 @@ TEST(pass_descriptor)
 }
 
 /* A descriptor that nobody takes from the AF_UNIX socket is closed with it. */
-TEST(pass_descriptor_and_forget)
+CASE(pass_descriptor_and_forget)
 {
 	struct pair p;
 	int via[2];
@@ -239,7 +239,7 @@ TEST(pass_descriptor_and_forget)
 
 /* -------------------------------------------------------------------- threads */
 
-TEST(duplex)
+CASE(duplex)
 {
 	struct task t[4] = {
 		{ .run = task_send_all, .len = 4000000 },
@@ -275,7 +275,7 @@ static void task_records(struct task *t)
 		EQ(sizeof(record), send(t->fd, record, sizeof(record), 0));
 }
 
-TEST(two_senders)
+CASE(two_senders)
 {
 	struct task t[2] = {
 		{ .run = task_records, .flags = 'a' },
@@ -312,7 +312,7 @@ static void task_count(struct task *t)
 		t->ret += n;
 }
 
-TEST(two_receivers)
+CASE(two_receivers)
 {
 	struct task t[2] = { { .run = task_count }, { .run = task_count } };
 	struct pair p;
@@ -331,7 +331,7 @@ TEST(two_receivers)
 
 /* -------------------------------------------------------------- splice, files */
 
-TEST(splice_from_socket)
+CASE(splice_from_socket)
 {
 	static char buf[30000];
 	size_t pos = 0;
@@ -360,7 +360,7 @@ TEST(splice_from_socket)
 }
 
 /* Waits for data as recv() does, unless the socket is non-blocking. */
-TEST(splice_from_socket_blocks)
+CASE(splice_from_socket_blocks)
 {
 	struct task t = { .run = task_splice, .len = 100 };
 	struct pair p;
@@ -377,7 +377,7 @@ TEST(splice_from_socket_blocks)
 }
 
 /* SPLICE_F_NONBLOCK is about the pipe alone: the socket is waited for. */
-TEST(splice_from_socket_nonblocking_pipe)
+CASE(splice_from_socket_nonblocking_pipe)
 {
 	struct task t = {
 		.run = task_splice, .len = 100, .flags = SPLICE_F_NONBLOCK,
@@ -401,7 +401,7 @@ TEST(splice_from_socket_nonblocking_pipe)
 	recv_pattern(p.s, 10, 5, 0);
 }
 
-TEST(splice_to_socket)
+CASE(splice_to_socket)
 {
 	static char buf[60000];
 	struct pair p;
@@ -423,7 +423,7 @@ TEST(splice_to_socket)
 }
 
 /* A pipe's pages stay the pipe's: what is changed after is not what was sent. */
-TEST(splice_through)
+CASE(splice_through)
 {
 	struct task t[2] = {
 		{ .run = task_send_all, .len = 1000000 }, { .run = task_drain },
@@ -465,7 +465,7 @@ static int pattern_file(size_t len)
 	return fd;
 }
 
-TEST(sendfile_to_socket)
+CASE(sendfile_to_socket)
 {
 	struct task t = { .run = task_drain };
 	size_t len = 3 << 20;
@@ -488,7 +488,7 @@ TEST(sendfile_to_socket)
 	EQ(len, task_join(&t));
 }
 
-TEST(sendfile_nonblocking)
+CASE(sendfile_nonblocking)
 {
 	size_t len = 8 << 20, sum = 0;
 	off_t off = 0;
@@ -514,7 +514,7 @@ TEST(sendfile_nonblocking)
 	}
 }
 
-TEST(no_mmap)
+CASE(no_mmap)
 {
 	struct pair p;
 

@@ -58,7 +58,7 @@ static int take_(int l, struct task *c)
 #define full_listener(a)	CALL(full_listener_(a))
 #define take(l, c)		CALL(take_(l, c))
 
-TEST(signal_connect)
+CASE(signal_connect)
 {
 	union addr a;
 	int l = full_listener(&a), s;
@@ -82,7 +82,7 @@ TEST(signal_connect)
 }
 
 /* Restarted while SDP tries, it waits for TCP's connection too. */
-TEST_ON(signal_connect_falls_back, ON_TCP | ON_ULP)
+CASE_ON(signal_connect_falls_back, ON_TCP | ON_ULP)
 {
 	unsigned long long before = 0;
 	union addr a;
@@ -127,7 +127,7 @@ static int of_(int s, const int *c, int n)
 }
 
 /* Who sends or receives before there is a connection waits for it. */
-TEST(signal_while_connecting)
+CASE(signal_while_connecting)
 {
 	enum { SEND, RECV, SPLICE_TO, SPLICE_FROM, CALLS };
 	static const char text[] = "at last";
@@ -192,7 +192,7 @@ TEST(signal_while_connecting)
  * one.  Who has a time limit waits in a loop of ours behind it (sdp_sock_tcp_send() and
  * its like), the others in TCP's own call.
  */
-TEST_LIMIT(signal_while_falling_back, ON_TCP | ON_ULP, 60)
+CASE_LIMIT(signal_while_falling_back, ON_TCP | ON_ULP, 60)
 {
 	enum { SEND, RECV, SEND_LIMIT, RECV_LIMIT, SEND_ENDS, RECV_ENDS, POLL, CALLS };
 	static const char text[] = "at last";
@@ -275,7 +275,7 @@ TEST_LIMIT(signal_while_falling_back, ON_TCP | ON_ULP, 60)
 
 /* ----------------------------------------------------------------------- recv */
 
-TEST(signal_recv_waitall)
+CASE(signal_recv_waitall)
 {
 	static char buf[1000];
 	struct task t = {
@@ -324,7 +324,7 @@ TEST(signal_recv_waitall)
 
 /* ----------------------------------------------------------------------- send */
 
-TEST(signal_send)
+CASE(signal_send)
 {
 	static char buf[4 << 20];
 	struct task t = { .run = task_send, .buf = buf, .len = sizeof(buf) };
@@ -403,7 +403,7 @@ static void task_epoll(struct task *t)
 	close(ep);
 }
 
-TEST(signal_poll)
+CASE(signal_poll)
 {
 	static void (*const calls[])(struct task *t) = {
 		task_poll, task_ppoll, task_select, task_epoll,
@@ -436,7 +436,7 @@ TEST(signal_poll)
 /* ---------------------------------------------------------------------- close */
 
 /* close() has its own way: the wait is over, what it closed is closed. */
-TEST(signal_close_lingering)
+CASE(signal_close_lingering)
 {
 	struct linger l = { .l_onoff = 1, .l_linger = 15 };
 	struct task t = { .run = task_close };
@@ -462,7 +462,7 @@ BY_CLOCK(signal_close_lingering);
 
 /* ------------------------------------------------------------ splice, sendfile */
 
-TEST(signal_splice_from_socket)
+CASE(signal_splice_from_socket)
 {
 	struct task t = { .run = task_splice, .len = 100 };
 	char buf[16];
@@ -490,7 +490,7 @@ TEST(signal_splice_from_socket)
 }
 
 /* What the pipe still has was not sent. */
-TEST(signal_splice_to_socket)
+CASE(signal_splice_to_socket)
 {
 	static char buf[1 << 20];
 	struct task t = { .run = task_splice, .len = sizeof(buf) };
@@ -540,7 +540,7 @@ static void task_sendfile(struct task *t)
 }
 
 /* The file's offset tells what was sent, to the byte. */
-TEST(signal_sendfile)
+CASE(signal_sendfile)
 {
 	enum { LEN = 8 << 20 };
 	off_t off = 0, was;
@@ -603,7 +603,7 @@ static void *kick(void *arg)
 }
 
 /* Each byte arrives once. */
-TEST_LIMIT(signal_storm, ~0u, 60)
+CASE_LIMIT(signal_storm, ~0u, 60)
 {
 	enum { LEN = 4000000 };
 	struct task t[4] = {

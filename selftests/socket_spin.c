@@ -73,7 +73,7 @@ static int late_byte_(const struct pair *p)
 #define late_byte(p)	CALL(late_byte_(p))
 
 /* Answers that come at once are polled for, and found; with one processor, never. */
-TEST_ON(poll_learned, ON_SDP)
+CASE_ON(poll_learned, ON_SDP)
 {
 	unsigned long long tries = counter("poll_hit") + counter("poll_miss");
 	struct pair p;
@@ -93,7 +93,7 @@ BY_CLOCK(poll_learned);
  * Who waits for long polls less and less, and not at all then: though it has paid.
  * An update that wakes him meanwhile is a short sleep, and worth a try again.
  */
-TEST_ON(poll_unlearned, ON_SDP)
+CASE_ON(poll_unlearned, ON_SDP)
 {
 	enum { WAITS = 20 };
 	unsigned long long tries;
@@ -112,7 +112,7 @@ TEST_ON(poll_unlearned, ON_SDP)
 	IN_RANGE(0, WAITS / 4, counter("poll_hit") + counter("poll_miss") - tries);
 }
 
-TEST_ON(poll_never, ON_SDP)
+CASE_ON(poll_never, ON_SDP)
 {
 	unsigned long long tries = counter("poll_hit") + counter("poll_miss");
 	struct pair p;
@@ -127,7 +127,7 @@ TEST_ON(poll_never, ON_SDP)
  * Who is accepted has the listener's SO_BUSY_POLL, and polls.  With two processors
  * he finds what comes soon; with one whoever is to answer, or the device, needs it.
  */
-TEST(poll_asked_of_listener)
+CASE(poll_asked_of_listener)
 {
 	unsigned long long misses;
 	struct pair p, back;
@@ -155,7 +155,7 @@ TEST(poll_asked_of_listener)
 BY_CLOCK(poll_asked_of_listener);
 
 /* SO_BUSY_POLL is kept, and each wait polls, whatever has been learned. */
-TEST(poll_asked)
+CASE(poll_asked)
 {
 	unsigned long long misses;
 	struct pair p;

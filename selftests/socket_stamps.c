@@ -117,7 +117,7 @@ static int told_(const struct pair *p, const struct kind *k)
 
 #define told(...) CALL(told_(__VA_ARGS__))
 
-TEST(stamps_told)
+CASE(stamps_told)
 {
 	struct pair p;
 	unsigned int i;
@@ -139,7 +139,7 @@ TEST(stamps_told)
 	}
 }
 
-TEST(stamps_inherited)
+CASE(stamps_inherited)
 {
 	struct pair p;
 	unsigned int i;
@@ -162,7 +162,7 @@ TEST(stamps_inherited)
 }
 
 /* What no buffer of ours has held. */
-TEST(stamps_of_zero_copy)
+CASE(stamps_of_zero_copy)
 {
 	const struct kind *k = &kinds[1];
 	struct task t = { .run = task_send, .len = 1 << 20 };

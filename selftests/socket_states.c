@@ -45,7 +45,7 @@ static int fresh(void)
 	return sock();
 }
 
-TEST(state_fresh)
+CASE(state_fresh)
 {
 	sweep_state(fresh, SWEEP_EQUAL);
 }
@@ -60,7 +60,7 @@ static int bound(void)
 	return fd;
 }
 
-TEST(state_bound)
+CASE(state_bound)
 {
 	sweep_state(bound, SWEEP_EQUAL);
 }
@@ -76,7 +76,7 @@ static int listening(void)
 	return fd;
 }
 
-TEST(state_listening)
+CASE(state_listening)
 {
 	sweep_state(listening, SWEEP_EQUAL);
 }
@@ -92,7 +92,7 @@ static int refused(void)
 	return fd;
 }
 
-TEST(state_refused)
+CASE(state_refused)
 {
 	sweep_state(refused, SWEEP_EQUAL);
 }
@@ -122,7 +122,7 @@ static int resolving(void)
 	return fd;
 }
 
-TEST(state_resolving)
+CASE(state_resolving)
 {
 	for_long();
 	sweep_state(resolving, SWEEP_EQUAL);
@@ -143,7 +143,7 @@ static int asking(void)
 	return fd;
 }
 
-TEST(state_asking)
+CASE(state_asking)
 {
 	for_long();
 	sweep_state(asking, SWEEP_EQUAL);
@@ -158,7 +158,7 @@ static int resolving_dissolved(void)
 	return fd;
 }
 
-TEST(state_resolving_dissolved)
+CASE(state_resolving_dissolved)
 {
 	for_long();
 	sweep_state(resolving_dissolved, SWEEP_EQUAL);
@@ -172,7 +172,7 @@ static int asking_shut(void)
 	return fd;
 }
 
-TEST(state_asking_shut)
+CASE(state_asking_shut)
 {
 	for_long();
 	sweep_state(asking_shut, SWEEP_EQUAL);
@@ -193,7 +193,7 @@ static int connected(void)
 	return open_pair().c;
 }
 
-TEST(state_connected)
+CASE(state_connected)
 {
 	sweep_state(connected, SWEEP_EQUAL);
 }
@@ -207,7 +207,7 @@ static int accepted(void)
 	return p.s;
 }
 
-TEST(state_accepted)
+CASE(state_accepted)
 {
 	sweep_state(accepted, SWEEP_EQUAL);
 }
@@ -221,7 +221,7 @@ static int peer_gone(void)
 	return p.c;
 }
 
-TEST(state_peer_gone)
+CASE(state_peer_gone)
 {
 	sweep_state(peer_gone, SWEEP_SENT);
 }
@@ -238,7 +238,7 @@ static int peer_gone_unread(void)
 	return p.c;
 }
 
-TEST(state_peer_gone_unread)
+CASE(state_peer_gone_unread)
 {
 	sweep_state(peer_gone_unread, SWEEP_SENT);
 }
@@ -252,7 +252,7 @@ static int half_shut_by_peer(void)
 	return p.c;
 }
 
-TEST(state_half_shut_by_peer)
+CASE(state_half_shut_by_peer)
 {
 	sweep_state(half_shut_by_peer, SWEEP_SENT);
 }
@@ -265,7 +265,7 @@ static int shut(void)
 	return p.c;
 }
 
-TEST(state_shut)
+CASE(state_shut)
 {
 	sweep_state(shut, SWEEP_EQUAL);
 }
@@ -281,7 +281,7 @@ static int half_shut(void)
 	return p.c;
 }
 
-TEST(state_half_shut)
+CASE(state_half_shut)
 {
 	sweep_state(half_shut, SWEEP_EQUAL);
 }
@@ -296,7 +296,7 @@ static int reset(void)
 	return p.c;
 }
 
-TEST(state_reset)
+CASE(state_reset)
 {
 	sweep_state(reset, SWEEP_EQUAL);
 }
@@ -309,7 +309,7 @@ static int dissolved(void)
 	return p.c;
 }
 
-TEST(state_dissolved)
+CASE(state_dissolved)
 {
 	sweep_state(dissolved, SWEEP_EQUAL);
 }
@@ -328,7 +328,7 @@ static int fallen_back(void)
 	return fd;
 }
 
-TEST(state_fallen_back)
+CASE(state_fallen_back)
 {
 	sweep_state(fallen_back, SWEEP_EQUAL);
 }
@@ -336,7 +336,7 @@ TEST(state_fallen_back)
 /* ------------------------------------------------------------ what is documented */
 
 /* Each option that TCP has is one of docs/compatibility.md. */
-TEST_ON(state_options, ON_TCP)
+CASE_ON(state_options, ON_TCP)
 {
 	EQ(0, sweep_unknown());
 }
@@ -351,7 +351,7 @@ static void differs_no_more(const char *name, const char *what)
  * Nothing that is said there to differ has been seen to answer as TCP in each of the
  * states above, which this follows: run it with -t 'state_*'.
  */
-TEST_ON(state_differences, ON_SDP)
+CASE_ON(state_differences, ON_SDP)
 {
 	static const char *const what[] = { "value", "getsockopt()", "setsockopt()" };
 	unsigned int n = variant_by_name(variant_name()), i, j;
@@ -385,7 +385,7 @@ TEST_ON(state_differences, ON_SDP)
  * What is set while the outcome is open counts when there is one, and is told to nobody
  * before.  Behind that no call is made that would have it told once more.
  */
-TEST(state_asked_early)
+CASE(state_asked_early)
 {
 	int l, c = sock_flags(SOCK_NONBLOCK), i;
 	unsigned long long before;
@@ -458,7 +458,7 @@ static void accept_all(int l)
  * One thread connects and dissolves, to who is there and who is not, with the connection
  * there by then or not; others poll, and set what is told to the connection.
  */
-TEST_LIMIT(state_races, ~0u, 120)
+CASE_LIMIT(state_races, ~0u, 120)
 {
 	pthread_t polls, sets;
 	union addr a, none;

@@ -17,7 +17,7 @@
 #include "lib/variant.h"
 
 /* O_ASYNC: SIGIO says that there is room again. */
-TEST(sigio_room)
+CASE(sigio_room)
 {
 	struct timespec limit = { .tv_sec = ktap_ms(5000) / 1000 };
 	siginfo_t info;
@@ -72,7 +72,7 @@ static int told(const sigset_t *set, int signal, int band)
  * while the server has no room for it.  With TCP it keeps it from all else, so that there
  * the server speaks afterwards.
  */
-TEST(signals_before_connected)
+CASE(signals_before_connected)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	sigset_t urg, io, all;
@@ -172,7 +172,7 @@ static int locks_take(int n)
  * keeps nobody else from connecting, nor from falling back.  His own hear of it when
  * he gives the locks back.
  */
-TEST_LIMIT(connect_beside_locks, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4), 60)
+CASE_LIMIT(connect_beside_locks, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V4), 60)
 {
 	struct rlimit files = { 2 * LOCKS, 2 * LOCKS };
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -231,7 +231,7 @@ static void task_listen(struct task *t)
  * for the third, which has the socket.  It listens by TCP, and no listener of ours is
  * left of it.
  */
-TEST(listen_while_it_is_left)
+CASE(listen_while_it_is_left)
 {
 	bool v4 = variant->family == AF_INET;
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -263,7 +263,7 @@ TEST(listen_while_it_is_left)
  * Memory runs out while a send() is in the middle of its bytes: what went before
  * asked for no completion, as more was to follow.  It goes on all the same.
  */
-TEST_ON(memory_over_in_a_send, ON_SDP)
+CASE_ON(memory_over_in_a_send, ON_SDP)
 {
 	size_t page = sysconf(_SC_PAGESIZE), len = 16 * page;
 	struct task t = { .run = task_send, .len = len };
@@ -291,7 +291,7 @@ TEST_ON(memory_over_in_a_send, ON_SDP)
  * Its good part is what one message of a fresh connection holds, as the last that
  * had something behind it.
  */
-TEST(user_timeout_after_a_bad_send)
+CASE(user_timeout_after_a_bad_send)
 {
 	size_t len = 4096 - 16;
 	char *bytes = malloc(len);
@@ -323,7 +323,7 @@ BY_CLOCK(user_timeout_after_a_bad_send);
  * What was sent before close() is delivered for as long as the peer takes it:
  * the time of FIN_WAIT_2 is for a peer that has all and does not close.
  */
-TEST_LIMIT(closed_and_read_slowly, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V6), 60)
+CASE_LIMIT(closed_and_read_slowly, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V6), 60)
 {
 	enum { PIECE = 16384 };
 	long long sum, pos, n;

@@ -22,7 +22,7 @@ static struct tcp_info info_of_(int fd)
 
 #define info_of(fd) CALL(info_of_(fd))
 
-TEST(tcp_info_counts)
+CASE(tcp_info_counts)
 {
 	struct task t = { .run = task_send, .len = BIG };
 	struct tcp_info c, s;
@@ -59,7 +59,7 @@ TEST(tcp_info_counts)
 }
 
 /* Known from the beginning, of both sides; and not of what the clock says. */
-TEST(tcp_info_rtt)
+CASE(tcp_info_rtt)
 {
 	struct tcp_info info;
 	struct pair p;
@@ -78,7 +78,7 @@ TEST(tcp_info_rtt)
 }
 
 /* Since when nothing has moved, each way. */
-TEST(tcp_info_idle)
+CASE(tcp_info_idle)
 {
 	long long begin = ktap_now(), ms;
 	struct tcp_info c, s;
@@ -106,7 +106,7 @@ TEST(tcp_info_idle)
 }
 
 /* Of each state as TCP's, also where nobody has waited for an answer. */
-TEST(tcp_info_connecting)
+CASE(tcp_info_connecting)
 {
 	union addr a;
 	int fd = sock();
@@ -119,7 +119,7 @@ TEST(tcp_info_connecting)
 }
 
 /* That of the route, as TCP's beside it. */
-TEST(mtu_of_route)
+CASE(mtu_of_route)
 {
 	bool v6 = variant->family == AF_INET6;
 	int level = v6 ? SOL_IPV6 : SOL_IP, option = v6 ? V6_MTU : MTU, tcp, mtu;

@@ -129,7 +129,7 @@ static void clients(void)
 	recv_text(s, "now");
 }
 
-TEST_LIMIT(trace_tells_decisions, ON_EXPLICIT, 60)
+CASE_LIMIT(trace_tells_decisions, ON_EXPLICIT, 60)
 {
 	struct pair p;
 

@@ -90,7 +90,7 @@ static int nothing_urgent_(int fd)
 
 #define nothing_urgent(fd)	CALL(nothing_urgent_(fd))
 
-TEST(urgent_out_of_line)
+CASE(urgent_out_of_line)
 {
 	char c[2] = "-";
 	struct iovec iov = { c, 1 };
@@ -122,7 +122,7 @@ TEST(urgent_out_of_line)
 	reads_oob(p.c, "Y");
 }
 
-TEST(urgent_not_taken)
+CASE(urgent_not_taken)
 {
 	struct pair p;
 
@@ -136,7 +136,7 @@ TEST(urgent_not_taken)
 	nothing_urgent(p.s);
 }
 
-TEST(urgent_inline)
+CASE(urgent_inline)
 {
 	struct pair p;
 	char c;
@@ -159,7 +159,7 @@ TEST(urgent_inline)
 }
 
 /* The last byte of a send is the urgent one. */
-TEST(urgent_last_of_many)
+CASE(urgent_last_of_many)
 {
 	struct pair p;
 
@@ -175,7 +175,7 @@ TEST(urgent_last_of_many)
 }
 
 /* No byte of the stream: nobody is told that he may read. */
-TEST(urgent_alone)
+CASE(urgent_alone)
 {
 	struct pair p;
 	char c;
@@ -195,7 +195,7 @@ TEST(urgent_alone)
 	nothing_urgent(p.s);
 }
 
-TEST(urgent_does_not_end_a_wait)
+CASE(urgent_does_not_end_a_wait)
 {
 	char buf[10];
 	struct task t = { .run = task_recv, .buf = buf, .len = sizeof(buf) };
@@ -255,7 +255,7 @@ static void urgent_not_held(int cork, int flags)
 	WAITED(190, ktap_ms(2000), took);
 }
 
-TEST(urgent_not_held_back)
+CASE(urgent_not_held_back)
 {
 	urgent_not_held(1, 0);
 	urgent_not_held(0, MSG_MORE);
@@ -264,7 +264,7 @@ TEST(urgent_not_held_back)
 BY_CLOCK(urgent_not_held_back);
 
 /* The newer replaces the older, which is in the stream again. */
-TEST(urgent_replaced)
+CASE(urgent_replaced)
 {
 	struct pair p;
 
@@ -281,7 +281,7 @@ TEST(urgent_replaced)
 }
 
 /* Unless the reader stood right before it. */
-TEST(urgent_replaced_at_the_mark)
+CASE(urgent_replaced_at_the_mark)
 {
 	struct pair p;
 	int taken;
@@ -312,7 +312,7 @@ TEST(urgent_replaced_at_the_mark)
 }
 
 /* Several side by side before the first of them was read past: all are left out. */
-TEST(urgent_replaced_side_by_side)
+CASE(urgent_replaced_side_by_side)
 {
 	struct pair p;
 	int taken, peeked;
@@ -344,7 +344,7 @@ TEST(urgent_replaced_side_by_side)
 	}
 }
 
-TEST(urgent_replaced_inline)
+CASE(urgent_replaced_inline)
 {
 	struct pair p;
 
@@ -360,7 +360,7 @@ TEST(urgent_replaced_inline)
 	reads(p.s, "Y");
 }
 
-TEST(urgent_peek)
+CASE(urgent_peek)
 {
 	struct pair p;
 
@@ -381,7 +381,7 @@ TEST(urgent_peek)
 }
 
 /* A read ends at the mark whatever it was to wait for. */
-TEST(urgent_ends_a_read)
+CASE(urgent_ends_a_read)
 {
 	char buf[10];
 	struct pair p;
@@ -406,7 +406,7 @@ static void on_urgent(int sig)
 	sigurgs++;
 }
 
-TEST(urgent_signal)
+CASE(urgent_signal)
 {
 	struct sigaction sa = { .sa_handler = on_urgent, .sa_flags = SA_RESTART };
 	struct pair p;
@@ -427,7 +427,7 @@ TEST(urgent_signal)
 	EQ(2, sigurgs);
 }
 
-TEST(urgent_epoll_edge)
+CASE(urgent_epoll_edge)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLPRI | EPOLLET };
 	int ep = OK(epoll_create1(0));
@@ -449,7 +449,7 @@ TEST(urgent_epoll_edge)
 	EQ_HEX(EPOLLIN, ev.events);
 }
 
-TEST(urgent_select)
+CASE(urgent_select)
 {
 	struct timeval tv = { 10, 0 };
 	fd_set in, except;
@@ -466,7 +466,7 @@ TEST(urgent_select)
 	CHECK(!FD_ISSET(p.s, &in));
 }
 
-TEST(urgent_and_the_end)
+CASE(urgent_and_the_end)
 {
 	struct pair p;
 	char c;
@@ -483,7 +483,7 @@ TEST(urgent_and_the_end)
 }
 
 /* Queued behind what finds no room: no more, no less than other bytes. */
-TEST(urgent_without_room)
+CASE(urgent_without_room)
 {
 	struct pair p;
 	long long n;
@@ -519,7 +519,7 @@ static void task_storm(struct task *t)
 }
 
 /* Whatever the marks do, inline no byte is lost, and none comes twice. */
-TEST_LIMIT(urgent_storm, ~0u, 60)
+CASE_LIMIT(urgent_storm, ~0u, 60)
 {
 	struct task t = { .run = task_storm };
 	struct pair p;

@@ -75,7 +75,7 @@ static void needs_send_zc(void)
 		ktap_skip("Linux before 6.0 has no SEND_ZC");
 }
 
-TEST(uring_send_zc)
+CASE(uring_send_zc)
 {
 	char *buf = aligned_alloc(4096, 2 * LEN);
 	struct pair p;
@@ -93,7 +93,7 @@ TEST(uring_send_zc)
 }
 
 /* The same from buffers that the ring has for good, which begin anywhere. */
-TEST(uring_send_zc_fixed)
+CASE(uring_send_zc_fixed)
 {
 	static const size_t at[] = { 1000, 4096, 70001 };
 	char *buf = aligned_alloc(4096, 4 * LEN);

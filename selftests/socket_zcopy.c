@@ -44,7 +44,7 @@ static int send_and_recv_(const struct pair *p, size_t len, size_t from,
 #define send_and_recv(...)	CALL(send_and_recv_(__VA_ARGS__))
 
 /* Sizes around every bound, memory that begins anywhere, both ways. */
-TEST_LIMIT(zcopy_sizes, ~0u, 60)
+CASE_LIMIT(zcopy_sizes, ~0u, 60)
 {
 	static const size_t sizes[] = {
 		65535, 65536, 65537, 100001, 262143, 262144, 262145, 524289,
@@ -91,7 +91,7 @@ static int read_waiting_(const struct pair *p, size_t len, int times)
 
 #define read_waiting(...)	CALL(read_waiting_(__VA_ARGS__))
 
-TEST(zcopy_reader_waits)
+CASE(zcopy_reader_waits)
 {
 	struct pair p;
 
@@ -101,7 +101,7 @@ TEST(zcopy_reader_waits)
 }
 
 /* Who waits before there is anything to be read has it written to him. */
-TEST(zcopy_written)
+CASE(zcopy_written)
 {
 	unsigned long long filled = count("bytes_filled");
 	unsigned long long written = count("bytes_written");
@@ -123,7 +123,7 @@ TEST(zcopy_written)
 }
 
 /* What comes is short, and he has it at once. */
-TEST(zcopy_written_little)
+CASE(zcopy_written_little)
 {
 	struct task t = { .run = task_recv, .len = 200000 };
 	char *from = pattern(200000, 0);
@@ -176,7 +176,7 @@ static bool is_untouched(const struct task *t)
 }
 
 /* He gives up: his buffer is his, and what comes is for the next call. */
-TEST(zcopy_asked_and_gone)
+CASE(zcopy_asked_and_gone)
 {
 	struct task s = { .run = task_send, .len = 200000 };
 	struct task t;
@@ -205,7 +205,7 @@ TEST(zcopy_asked_and_gone)
 }
 
 /* Memory is not kept for who sleeps long, and he is woken as before. */
-TEST(zcopy_asked_and_patient)
+CASE(zcopy_asked_and_patient)
 {
 	unsigned long long back;
 	struct task t;
@@ -226,7 +226,7 @@ TEST(zcopy_asked_and_patient)
 BY_CLOCK(zcopy_asked_and_patient);
 
 /* The stream ends, from either side. */
-TEST(zcopy_asked_and_over)
+CASE(zcopy_asked_and_over)
 {
 	const struct linger at_once = { .l_onoff = 1 };
 	struct task t;
@@ -254,7 +254,7 @@ TEST(zcopy_asked_and_over)
 }
 
 /* What is sent cannot be read to its end: he has what could. */
-TEST(zcopy_asked_and_bad_memory)
+CASE(zcopy_asked_and_bad_memory)
 {
 	char *half = pattern(200000, 0);
 	struct task t;
@@ -277,7 +277,7 @@ TEST(zcopy_asked_and_bad_memory)
  * His buffer is unmapped meanwhile: it is filled, where nobody sees it, or what came
  * is there for the next call.
  */
-TEST(zcopy_asked_and_unmapped)
+CASE(zcopy_asked_and_unmapped)
 {
 	struct task t;
 	struct pair p;
@@ -301,7 +301,7 @@ TEST(zcopy_asked_and_unmapped)
 }
 
 /* A reader who is killed is gone soon; his peer hears of it. */
-TEST(zcopy_asked_and_killed)
+CASE(zcopy_asked_and_killed)
 {
 	char *there = memory(200000, 0);
 	unsigned long long asks;
@@ -330,7 +330,7 @@ TEST(zcopy_asked_and_killed)
 }
 
 /* An urgent byte is not for him, and he reads what comes behind it. */
-TEST(zcopy_asked_and_urgent)
+CASE(zcopy_asked_and_urgent)
 {
 	struct task t;
 	struct pair p;
@@ -347,7 +347,7 @@ TEST(zcopy_asked_and_urgent)
 }
 
 /* What he has room for in the end is too little for that: it is not forgotten. */
-TEST(zcopy_short_rest)
+CASE(zcopy_short_rest)
 {
 	enum { ROOM = 65536 + 1000 };
 	struct task t = { .run = task_recv, .len = ROOM, .flags = MSG_WAITALL };
@@ -367,7 +367,7 @@ TEST(zcopy_short_rest)
 }
 
 /* A reader of small pieces, of what he may look at first, by poll. */
-TEST(zcopy_read_by_pieces)
+CASE(zcopy_read_by_pieces)
 {
 	unsigned long long fetched = count("bytes_fetched");
 	struct task t = { .run = task_send, .len = LONG };
@@ -402,7 +402,7 @@ TEST(zcopy_read_by_pieces)
 }
 
 /* Several pieces of memory in a call, short ones between. */
-TEST(zcopy_vectors)
+CASE(zcopy_vectors)
 {
 	struct task t = { .run = task_drain };
 	struct iovec v[5];
@@ -431,7 +431,7 @@ static void send_then_recv(struct task *t)
 	t->ret = n < 0 ? n : recv(t->fd, t->buf, t->len, MSG_WAITALL);
 }
 
-TEST(zcopy_both_send_first)
+CASE(zcopy_both_send_first)
 {
 	struct task t[2];
 	struct pair p;
@@ -457,7 +457,7 @@ TEST(zcopy_both_send_first)
  * Nobody reads: the sender is not held for longer than he said, and what he was
  * told to have sent is what arrives, no byte more.
  */
-TEST(zcopy_nobody_reads)
+CASE(zcopy_nobody_reads)
 {
 	size_t len = 16 * LONG;
 	struct pair p;
@@ -472,7 +472,7 @@ TEST(zcopy_nobody_reads)
 }
 
 /* A signal ends the wait; what was sent by then is told, and comes. */
-TEST(zcopy_signal)
+CASE(zcopy_signal)
 {
 	struct task t = { .run = task_send, .len = 16 * LONG };
 	struct pair p;
@@ -489,7 +489,7 @@ TEST(zcopy_signal)
 }
 
 /* A sender who is killed is gone soon, and what comes of his is right. */
-TEST(zcopy_killed)
+CASE(zcopy_killed)
 {
 	struct pair p;
 	long long n;
@@ -514,7 +514,7 @@ TEST(zcopy_killed)
 }
 
 /* His other thread ends the stream under him. */
-TEST(zcopy_shutdown)
+CASE(zcopy_shutdown)
 {
 	struct task t = { .run = task_send, .len = 16 * LONG,
 			  .flags = MSG_NOSIGNAL };
@@ -530,7 +530,7 @@ TEST(zcopy_shutdown)
 }
 
 /* The reader goes and leaves most of it. */
-TEST(zcopy_reader_goes)
+CASE(zcopy_reader_goes)
 {
 	struct task t = { .run = task_send, .len = 16 * LONG,
 			  .flags = MSG_NOSIGNAL };
@@ -550,7 +550,7 @@ TEST(zcopy_reader_goes)
 }
 
 /* Several who send at a time: all of each arrives. */
-TEST(zcopy_senders)
+CASE(zcopy_senders)
 {
 	enum { SENDERS = 3, LEN = 300000 };
 	struct task t[SENDERS];
@@ -583,7 +583,7 @@ TEST(zcopy_senders)
 }
 
 /* Several who read: each byte goes to one of them. */
-TEST(zcopy_readers)
+CASE(zcopy_readers)
 {
 	enum { READERS = 3, LEN = 1200000 };
 	struct task t[READERS], s = { .run = task_send, .len = LEN };
@@ -617,7 +617,7 @@ TEST(zcopy_readers)
  * A child is made while memory is lent: what the parent does with his memory is
  * his own, on either side.
  */
-TEST(zcopy_fork)
+CASE(zcopy_fork)
 {
 	struct task t = { .run = task_send, .len = LONG };
 	struct task r = { .run = task_recv, .len = LONG, .flags = MSG_WAITALL };
@@ -659,7 +659,7 @@ TEST(zcopy_fork)
 }
 
 /* An urgent byte behind a long send, and a long one behind that. */
-TEST(zcopy_urgent)
+CASE(zcopy_urgent)
 {
 	struct task t = { .run = task_send, .len = 200000 };
 	struct pair p;
@@ -760,7 +760,7 @@ static void *be_blown(void *arg)
 	}
 }
 
-TEST_LIMIT(zcopy_storm, ~0u, 60)
+CASE_LIMIT(zcopy_storm, ~0u, 60)
 {
 	static const int thresholds[] = { 0, 1, 5000, 65536, -1 };
 	static const int waits[] = { 1, 5, 250 };
@@ -807,7 +807,7 @@ TEST_LIMIT(zcopy_storm, ~0u, 60)
 }
 
 /* Nothing is pinned, and nothing is out, when it is over. */
-TEST_ON(zcopy_thresholds, ON_SDP)
+CASE_ON(zcopy_thresholds, ON_SDP)
 {
 	unsigned long long lent = counter("bytes_lent");
 	struct pair p;
@@ -833,7 +833,7 @@ TEST_ON(zcopy_thresholds, ON_SDP)
 }
 
 /* By what sends have cost: each way is tried at first, and now and then later. */
-TEST_ON(zcopy_adapts, ON_SDP)
+CASE_ON(zcopy_adapts, ON_SDP)
 {
 	enum { LEN = 3 * 4096, FIRST = 5, TRY = 128, TRIES = 3 };
 	unsigned long long lent = counter("bytes_lent");
@@ -887,7 +887,7 @@ static int because_(const char *why, unsigned long long n)
 #define because(...)	CALL(because_(__VA_ARGS__))
 
 /* Whatever is copied and might have been lent has its reason on record. */
-TEST_ON(zcopy_copied_why, ON_SDP)
+CASE_ON(zcopy_copied_why, ON_SDP)
 {
 	struct task t = { .run = task_send, .len = 4 * LONG };
 	unsigned long long late;
@@ -946,7 +946,7 @@ TEST_ON(zcopy_copied_why, ON_SDP)
 }
 
 /* The socket's own word, by both names. */
-TEST_ON(zcopy_option, ON_SDP)
+CASE_ON(zcopy_option, ON_SDP)
 {
 	unsigned long long lent = counter("bytes_lent");
 	unsigned long long refused = counter("offers_refused");

@@ -55,7 +55,7 @@ two_hosts && one=between hosts="h1 h2"
 begin
 case ${1:-} in
 --*)
-	check "stream $*" $one "$@"
+	run_case "stream $*" $one "$@"
 	finish ;;
 esac
 
@@ -64,15 +64,15 @@ shift
 for seed in "${@:-1}"; do
 	for via in $(sed 's/-.*//' <<<"$variants" | uniq); do
 		set -- --via "$via" --seed "$seed" --bytes "$bytes"
-		check "stream.$via.v4.seed$seed" $one "$@" --conns 4 --both
+		run_case "stream.$via.v4.seed$seed" $one "$@" --conns 4 --both
 		! grep -qx "$via-v6" <<<"$variants" ||
-			check "stream.$via.v6.seed$seed" $one "$@" -6 --conns 3 --both
-		check "stream.$via.one_way.seed$seed" $one "$@" --conns 1
-		check "stream.$via.storm.seed$seed" storm "$@" --conns 3 --both
-		check "stream.$via.tiny.seed$seed" $one "$@" --bytes 200k --max 100 --conns 2 --both
-		check "stream.$via.many_short.seed$seed" $one "$@" --bytes 30k --conns 60 --threads 8
+			run_case "stream.$via.v6.seed$seed" $one "$@" -6 --conns 3 --both
+		run_case "stream.$via.one_way.seed$seed" $one "$@" --conns 1
+		run_case "stream.$via.storm.seed$seed" storm "$@" --conns 3 --both
+		run_case "stream.$via.tiny.seed$seed" $one "$@" --bytes 200k --max 100 --conns 2 --both
+		run_case "stream.$via.many_short.seed$seed" $one "$@" --bytes 30k --conns 60 --threads 8
 		[ $one = transfer ] ||
-			check "stream.$via.own_host.seed$seed" transfer "$@" --conns 2 --both
+			run_case "stream.$via.own_host.seed$seed" transfer "$@" --conns 2 --both
 	done
 done
 finish

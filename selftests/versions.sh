@@ -29,6 +29,6 @@ loads() {
 }
 
 begin
-check versions.6.12_says_5.14.0-503.el9 loads 6.12 5.14.0-503.el9
-check versions.6.1_says_6.8.0 loads 6.1 6.8.0
+run_case versions.6.12_says_5.14.0-503.el9 loads 6.12 5.14.0-503.el9
+run_case versions.6.1_says_6.8.0 loads 6.1 6.8.0
 finish

@@ -17,7 +17,7 @@
 
 void (*ktap_on_fail)(void);
 
-static struct ktap_test *tests, **tests_end = &tests;
+static struct ktap_case *cases, **cases_end = &cases;
 static unsigned int results, passed, failed, skipped;
 
 /* Where the helpers running now were called from, innermost last. */
@@ -33,17 +33,17 @@ static struct {
 	int line;
 } *at;
 
-void ktap_add(struct ktap_test *test)
+void ktap_add(struct ktap_case *c)
 {
-	*tests_end = test;
-	tests_end = &test->next;
+	*cases_end = c;
+	cases_end = &c->next;
 }
 
-const struct ktap_test *ktap_find(const char *name)
+const struct ktap_case *ktap_find(const char *name)
 {
-	const struct ktap_test *t;
+	const struct ktap_case *t;
 
-	for (t = tests; t; t = t->next)
+	for (t = cases; t; t = t->next)
 		if (!strcmp(t->name, name))
 			break;
 	return t;
@@ -51,9 +51,9 @@ const struct ktap_test *ktap_find(const char *name)
 
 void ktap_by_clock(const char *name)
 {
-	struct ktap_test *t;
+	struct ktap_case *t;
 
-	for (t = tests; t; t = t->next)
+	for (t = cases; t; t = t->next)
 		if (!strcmp(t->name, name))
 			t->by_clock = true;
 }
@@ -354,7 +354,7 @@ int ktap_totals(void)
 /* ---------------------------------------------------------------------- main */
 
 struct job {
-	const struct ktap_test *test;
+	const struct ktap_case *what;
 	unsigned int variant;
 	void (*choose)(unsigned int variant);
 };
@@ -364,7 +364,7 @@ static void run_job(void *arg)
 	const struct job *job = arg;
 
 	job->choose(job->variant);
-	job->test->run();
+	job->what->run();
 }
 
 static bool selected(const char *const *patterns, unsigned int nr,
@@ -389,17 +389,17 @@ static bool known(const char *pattern, const char *const *names, unsigned int nr
 	return false;
 }
 
-static bool known_test(const char *pattern)
+static bool known_case(const char *pattern)
 {
-	const struct ktap_test *t;
+	const struct ktap_case *t;
 
-	for (t = tests; t; t = t->next)
+	for (t = cases; t; t = t->next)
 		if (selected(&pattern, 1, t->name))
 			return true;
 	return false;
 }
 
-static bool left_out(const struct ktap_test *t)
+static bool left_out(const struct ktap_case *t)
 {
 	const char *clock = getenv("SDP_BY_CLOCK");
 
@@ -419,16 +419,16 @@ static void usage(const char *program)
 int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 	      void (*choose)(unsigned int variant))
 {
-	const char *test_patterns[64], *variant_patterns[64];
+	const char *case_patterns[64], *variant_patterns[64];
 	unsigned int nt = 0, nv = 0, v, pass, count = 0;
-	const struct ktap_test *t;
+	const struct ktap_case *t;
 	bool list = false;
 	struct job job;
 	int c;
 
 	while ((c = getopt(argc, argv, "t:v:lh")) != -1) {
-		if (c == 't' && nt < ARRAY_SIZE(test_patterns)) {
-			test_patterns[nt++] = optarg;
+		if (c == 't' && nt < ARRAY_SIZE(case_patterns)) {
+			case_patterns[nt++] = optarg;
 		} else if (c == 'v' && nv < ARRAY_SIZE(variant_patterns)) {
 			variant_patterns[nv++] = optarg;
 		} else if (c == 'l') {
@@ -439,9 +439,9 @@ int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 		}
 	}
 	for (v = 0; v < nt + nv; v++) {
-		const char *p = v < nt ? test_patterns[v] : variant_patterns[v - nt];
+		const char *p = v < nt ? case_patterns[v] : variant_patterns[v - nt];
 
-		if (v < nt ? !known_test(p) : !known(p, names, nr)) {
+		if (v < nt ? !known_case(p) : !known(p, names, nr)) {
 			fprintf(stderr, "%s: no %s is called %s\n", argv[0],
 				v < nt ? "case" : "variant", p);
 			return 2;
@@ -450,10 +450,10 @@ int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	/* First pass counts or lists, second runs. */
 	for (pass = 0; pass < 2; pass++) {
-		for (t = tests; t; t = t->next) {
+		for (t = cases; t; t = t->next) {
 			for (v = 0; v < nr; v++) {
 				if (!(t->variants & BIT(v)) || left_out(t) ||
-				    !selected(test_patterns, nt, t->name) ||
+				    !selected(case_patterns, nt, t->name) ||
 				    !selected(variant_patterns, nv, names[v]))
 					continue;
 				if (!pass) {
@@ -462,7 +462,7 @@ int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 						printf("%s.%s\n", t->name, names[v]);
 					continue;
 				}
-				job.test = t;
+				job.what = t;
 				job.variant = v;
 				job.choose = choose;
 				ktap_result(ktap_child(run_job, &job, t->limit),

@@ -4,7 +4,7 @@
  * variant, each in a child process of its own with a time limit, results as
  * KTAP.
  *
- *	TEST(name)
+ *	CASE(name)
  *	{
  *		int fd = OK(socket(variant->family, SOCK_STREAM, 0));
  *
@@ -39,29 +39,29 @@ enum {
 	KTAP_SKIP	= 4,
 };
 
-struct ktap_test {
+struct ktap_case {
 	const char *name;
 	void (*run)(void);
 	unsigned int variants;	/* bit n: runs on variant n */
 	int limit;		/* seconds */
 	bool by_clock;
-	struct ktap_test *next;
+	struct ktap_case *next;
 };
 
 #define KTAP_LIMIT	20
 
-#define TEST(name)			TEST_ON(name, ~0u)
-#define TEST_ON(name, variants)		TEST_LIMIT(name, variants, KTAP_LIMIT)
-#define TEST_LIMIT(case_name, case_variants, seconds)			\
+#define CASE(name)			CASE_ON(name, ~0u)
+#define CASE_ON(name, variants)		CASE_LIMIT(name, variants, KTAP_LIMIT)
+#define CASE_LIMIT(case_name, case_variants, seconds)			\
 static void case_name(void);						\
 static __attribute__((constructor)) void ktap_add_##case_name(void)	\
 {									\
-	static struct ktap_test test = {				\
+	static struct ktap_case c = {					\
 		.name = #case_name, .run = case_name,			\
 		.variants = case_variants, .limit = seconds,		\
 	};								\
 									\
-	ktap_add(&test);						\
+	ktap_add(&c);							\
 }									\
 static void case_name(void)
 
@@ -77,7 +77,7 @@ static __attribute__((constructor)) void ktap_clock_##case_name(void)	\
 }									\
 _Static_assert(1, "a semicolon")
 
-void ktap_add(struct ktap_test *test);
+void ktap_add(struct ktap_case *c);
 void ktap_by_clock(const char *name);
 
 /**
@@ -95,7 +95,7 @@ int ktap_main(int argc, char **argv, const char *const *names, unsigned int nr,
 	      void (*choose)(unsigned int variant));
 
 /* The same in pieces, for a program that is more than its cases. */
-const struct ktap_test *ktap_find(const char *name);
+const struct ktap_case *ktap_find(const char *name);
 void ktap_header(unsigned int count);
 void ktap_result(int status, const char *name, const char *variant);
 int ktap_totals(void);

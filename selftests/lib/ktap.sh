@@ -4,7 +4,7 @@
 # where the programs are.
 #
 #	begin
-#	check "name of the case" function [argument...]
+#	run_case "name of the case" function [argument...]
 #	finish
 #
 # A case runs in a subshell under "set -e"; it passes if it ends with 0.  What
@@ -41,7 +41,7 @@ why() {
 	exit 1
 }
 
-check() { # NAME FUNCTION [ARGUMENT...]
+run_case() { # NAME FUNCTION [ARGUMENT...]
 	local name=$1 status
 
 	shift

@@ -4,7 +4,7 @@
  * side in the source, which meet at barriers over a TCP connection of their
  * own.
  *
- *	PAIR(name)
+ *	PAIR_CASE(name)
  *
  *	static void name_client(void) { ... }
  *	static void name_server(void) { ... }
@@ -29,9 +29,9 @@ struct pair_case {
 void pair_add(struct pair_case *c);
 void pair_run_client(const char *name);
 
-#define PAIR(name)			PAIR_ON(name, ~0u)
-#define PAIR_ON(name, variants)		PAIR_LIMIT(name, variants, 30)
-#define PAIR_LIMIT(case_name, variants, seconds)			\
+#define PAIR_CASE(name)			PAIR_CASE_ON(name, ~0u)
+#define PAIR_CASE_ON(name, variants)		PAIR_CASE_LIMIT(name, variants, 30)
+#define PAIR_CASE_LIMIT(case_name, variants, seconds)			\
 static void case_name##_client(void);					\
 static void case_name##_server(void);					\
 static __attribute__((constructor)) void pair_add_##case_name(void)	\
@@ -45,7 +45,7 @@ static __attribute__((constructor)) void pair_add_##case_name(void)	\
 	pair_add(&c);							\
 }									\
 									\
-TEST_LIMIT(case_name, variants, seconds)				\
+CASE_LIMIT(case_name, variants, seconds)				\
 {									\
 	pair_run_client(#case_name);					\
 }

@@ -21,7 +21,7 @@ enum {
 	NR_VARIANTS
 };
 
-/* Sets of variants, for TEST_ON(). */
+/* Sets of variants, for CASE_ON(). */
 #define ON_TCP		(BIT(TCP_V4) | BIT(TCP_V6))
 /* Who asks for SDP gets it or an error; by TCP_ULP SDP or TCP. */
 #define ON_EXPLICIT	(BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(PROTO_V6))

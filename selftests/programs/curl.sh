@@ -48,5 +48,5 @@ wget_tree() {
 
 in_all_manners curl.v4 curl_get -4
 more in_manners curl.v6 curl_get -6
-besides check curl.off in_manner off curl_get -4
+besides run_case curl.off in_manner off curl_get -4
 in_manners wget.tree wget_tree

@@ -208,8 +208,8 @@ in_all_manners iperf3.forward iperf 16 -n 32M -4
 more in_manners iperf3.reverse iperf 16 -n 32M -4 -R
 more in_manners iperf3.parallel_v6 iperf 16 -n 64M -6 -P 4
 in_manners iperf3.bidir_v6 iperf 16 -n 64M -6 -P 4 --bidir
-besides check iperf3.off in_manner off iperf 16 -n 32M -4
-check iperf3.seen_by_sdpstat in_manner sdp iperf_seen
+besides run_case iperf3.off in_manner off iperf 16 -n 32M -4
+run_case iperf3.seen_by_sdpstat in_manner sdp iperf_seen
 more in_manners iperf3.parallel_v6_reverse iperf 16 -n 64M -6 -P 4 -R
 more in_manners iperf3.file iperf_file
 more in_manners iperf3.file_zerocopy iperf_file -Z

@@ -290,7 +290,7 @@ in_manners() { # NAME FUNCTION [ARGUMENT...]
 
 	shift
 	for m in ${SDP_MANNERS:-$(amount "tcp sdp" "$all_manners")}; do
-		check "$name.$m" in_manner "$m" "$@"
+		run_case "$name.$m" in_manner "$m" "$@"
 	done
 }
 
@@ -299,7 +299,7 @@ in_all_manners() { # NAME FUNCTION [ARGUMENT...]
 
 	shift
 	for m in ${SDP_MANNERS:-$all_manners}; do
-		check "$name.$m" in_manner "$m" "$@"
+		run_case "$name.$m" in_manner "$m" "$@"
 	done
 }
 

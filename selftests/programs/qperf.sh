@@ -23,4 +23,4 @@ native() { # FUNCTION...
 	"$@"
 }
 
-check qperf.native native qperf_native
+run_case qperf.native native qperf_native

@@ -148,4 +148,4 @@ more in_manners sshd.shell sshd_shell
 in_manners sshd.scp sshd_scp
 more in_manners sshd.rsync sshd_rsync
 in_manners rsync.daemon rsync_daemon
-check sshd.session_is_plain in_manner sdp sshd_session
+run_case sshd.session_is_plain in_manner sdp sshd_session
