@@ -117,18 +117,18 @@ suite() { # NAME COMMAND...
 for s in $suites; do
 	case $s in
 	socket)		suite socket "$bin/sdp_socket" $variants ;;
-	pair)		suite pair ./pair.sh ;;
-	link)		suite link env SDP_PAIR=sdp_link ./pair.sh ;;
-	device)		suite device ./device.sh ;;
-	stream)		suite stream ./stream.sh $stream_args ;;
-	preload)	suite preload ./preload.sh
-			suite rules ./rules.sh ;;
-	programs)	suite programs ./programs.sh $how ;;
-	capture)	suite capture ./capture.sh ;;
-	wire)		suite wire ./wire.sh ;;
-	mutate)		suite mutate ./mutate.sh $mutations ;;
+	pair)		suite pair pair/pair.sh ;;
+	link)		suite link link/link.sh ;;
+	device)		suite device device/device.sh ;;
+	stream)		suite stream stream/stream.sh $stream_args ;;
+	preload)	suite preload tools/preload.sh
+			suite rules tools/rules.sh ;;
+	programs)	suite programs programs/programs.sh $how ;;
+	capture)	suite capture wire/capture.sh ;;
+	wire)		suite wire wire/wire.sh ;;
+	mutate)		suite mutate wire/mutate.sh $mutations ;;
 	module)		suite module "$bin/sdp_module" $module_variants ;;
-	fault)		suite fault ./fault.sh ;;
+	fault)		suite fault fault/fault.sh ;;
 	*)		echo "not ok - no suite $s"; failed=$((failed + 1)) ;;
 	esac
 done

@@ -18,13 +18,13 @@ HIT = re.compile(
 # with, and what must be in its back trace.
 KNOWN = (
     # ib_mad destroys QP1 while its completion queue still works: who is in the
-    # middle of a datagram then posts its buffer again.  selftests/softroce.sh
+    # middle of a datagram then posts its buffer again.  selftests/device/softroce.sh
     # shows that a device is not safe from datagrams while it goes.
     (re.compile(r'WARNING: .* rxe_post_recv\+'), re.compile(r' ib_mad_recv_done\+')),
 )
 
 # A defect of ib_cm in Linux 7: how long the end of an id is waited for follows from the
-# id's own time-outs, and one that listens has none.  selftests/cm_listen.py shows it
+# id's own time-outs, and one that listens has none.  selftests/device/cm_listen.py shows it
 # without our module.  Up to 6.12 the same line says that ten seconds were over.
 ALLOWED_IN_7 = re.compile(r'cm_destroy_id_wait_timeout: .* state 1 -> 0,')
 

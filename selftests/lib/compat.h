@@ -3,7 +3,7 @@
  * What becomes of every option of TCP's sockets on one of SDP's, and where a call answers
  * otherwise: with the reason of each.
  *
- * docs/compatibility.md is printed from these tables (compat_table.c).  The cases state_*
+ * docs/compatibility.md is printed from these tables (tree/compat_table.c).  The cases state_*
  * ask in every state, beside TCP: a difference that is not here fails, and so does one
  * that is here and not seen.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Fault injection by the kernel: allocations and accesses to user memory that fail.
- * See sdp_fault.c for what that needs.
+ * See fault/main.c for what that needs.
  */
 #ifndef _SELFTESTS_INJECT_H
 #define _SELFTESTS_INJECT_H

@@ -9,7 +9,7 @@
  *	static void name_client(void) { ... }
  *	static void name_server(void) { ... }
  *
- * How they are run is told in sdp_pair.c.
+ * How they are run is told in pair/pair.c.
  */
 #ifndef _PAIR_H
 #define _PAIR_H

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # run, factor, tools, how: ../lib/ktap.sh, ../programs.sh
+# shellcheck disable=SC2154 # run, factor, tools, how: ../lib/ktap.sh, programs.sh
 # shellcheck disable=SC2119,SC2120 # stop: its arguments are given elsewhere
 # Sourced by programs.sh: one workload in several manners, a server on h2 and a
 # client on h1.

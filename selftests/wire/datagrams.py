@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """datagrams.py FILE: write datagrams for the QP1 of h1 that its connection
-manager has nothing to say to, for softroce.sh."""
+manager has nothing to say to, for device/softroce.sh."""
 import os
 import struct
 import sys

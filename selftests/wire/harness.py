@@ -94,7 +94,7 @@ class Test:
     def rnr_lasts(self, seconds):
         """For a connection whose peer will have no buffers for so long: to soft-RoCE of
         Linux 6.1 each ack_timeout of that is one without an answer, and there are six
-        repetitions (device.sh: no_buffers)."""
+        repetitions (device/device.sh: no_buffers)."""
         self.sysctl('ack_timeout', int(seconds * 1000 / 6))
 
     def up(self, hello=None, accept=True, **req):
