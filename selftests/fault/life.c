@@ -237,14 +237,15 @@ CASE_LIMIT(life_one_page, BIT(FAMILY_V4) | BIT(PROTO_V6) | BIT(ULP_V4), 400)
 /* ------------------------------------------------- falling back, and probing */
 
 /*
- * A connection that goes well, whatever fails: SDP_TRANSPORT_IB, or -1 if by TCP; then
- * @reason is why, or -1 if that is not on record.
+ * A connection that goes well, whatever fails; whether by SDP.  If by TCP @reason is
+ * why, or -1 if that is not on record.
  */
-static int goes_by(const union addr *a, int l, int *reason,
-		   int (*connects)(int fd, const union addr *a))
+static bool goes_by(const union addr *a, int l, int *reason,
+		    int (*connects)(int fd, const union addr *a))
 {
 	struct sdp_info info;
-	int c, s, by;
+	bool by_sdp;
+	int c, s;
 
 	/* TCP, when it takes over, may have no memory for itself. */
 	while ((c = via_socket(variant->via, variant->family, 0)) < 0 ||
@@ -254,7 +255,9 @@ static int goes_by(const union addr *a, int l, int *reason,
 		close(c);
 	}
 	set_limits(c);
-	by = transport(c);
+	by_sdp = is_sdp(c);
+	if (!by_sdp)
+		EQ(-1, transport(c));
 	*reason = -1;
 	if (ip_info(c, &info) > 0)
 		*reason = info.sdpi_reason;
@@ -265,7 +268,7 @@ static int goes_by(const union addr *a, int l, int *reason,
 	fault_talk(c, s);
 	close(c);
 	close(s);
-	return by;
+	return by_sdp;
 }
 
 static int waits(int fd, const union addr *a)
@@ -288,7 +291,7 @@ static int polls(int fd, const union addr *a)
 	return 0;
 }
 
-static int goes(const union addr *a, int l, int *reason)
+static bool goes(const union addr *a, int l, int *reason)
 {
 	return goes_by(a, l, reason, waits);
 }
@@ -300,7 +303,7 @@ static void forget_records(void)
 	int l = tcp_listener(&a), reason;
 
 	sysctl("fallback_records", 0);
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	EQ(-1, reason);
 	sysctl("fallback_records", 1024);
 	close(l);
@@ -338,10 +341,10 @@ static void refused_at_sites(void)
 		OK(bind_to(l, &a));
 		OK(listen(l, 8));
 		fault_site_arm(n);
-		EQ(-1, goes_by(&a, l, &reason, polls));
-		EQ(-1, goes(&a, l, &reason));
+		EQ(false, goes_by(&a, l, &reason, polls));
+		EQ(false, goes(&a, l, &reason));
 		fault_site_disarm(n);
-		EQ(-1, goes(&a, l, &reason));
+		EQ(false, goes(&a, l, &reason));
 		CHECK(reason >= 0);
 		close(l);
 		close(other);
@@ -367,7 +370,7 @@ CASE_LIMIT(refused_faults, ON_ULP, 240)
 	for (k = 2; missed < 3 && k < 1000; k++) {
 		l = fault_listen_at(tcp_sock(), &a, 20000 + k);
 		fault_strike_once("failslab", k);
-		EQ(-1, goes(&a, l, &reason));
+		EQ(false, goes(&a, l, &reason));
 		hit = fault_struck_yet("failslab");
 		struck += hit;
 		missed = hit ? 0 : missed + 1;
@@ -405,17 +408,17 @@ CASE_LIMIT(refused_unremembered, ON_ULP, 60)
 	fault_aim_into("sdp_fallback_log_add");
 	fault_strike("failslab", "1", "100", "1");
 	l = fault_listen_at(tcp_sock(), &a, 21000);
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	CHECK(fault_struck_yet("failslab"));
 	EQ(-1, reason);
 	fault_quiet();
 	close(l);
 	/* One that is older makes room. */
 	l = fault_listen_at(tcp_sock(), &a, 21001);
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	EQ(SDP_REASON_REFUSED, reason);
 	fault_strike("failslab", "1", "100", "1");
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	CHECK(fault_struck_yet("failslab"));
 	EQ(SDP_REASON_CACHED, reason);
 	fault_quiet();
@@ -424,14 +427,14 @@ CASE_LIMIT(refused_unremembered, ON_ULP, 60)
 	fault_aim_into("sdp_dst_cache_learn");
 	fault_strike("failslab", "1", "100", "1");
 	l = fault_listen_at(tcp_sock(), &a, 21002);
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	CHECK(fault_struck_yet("failslab"));
 	EQ(SDP_REASON_REFUSED, reason);
 	fault_quiet();
 	cached = counter("fallback_cached");
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	EQ(SDP_REASON_REFUSED, reason);
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	EQ(SDP_REASON_CACHED, reason);
 	EQ(cached + 1, counter("fallback_cached"));
 	close(l);
@@ -440,11 +443,11 @@ CASE_LIMIT(refused_unremembered, ON_ULP, 60)
 	fault_aim_into("sdp_dst_cache_probing");
 	fault_strike("failslab", "1", "100", "1");
 	l = fault_listen_at(sock(), &a, 21003);
-	EQ(-1, goes(&a, l, &reason));
+	EQ(false, goes(&a, l, &reason));
 	CHECK(fault_struck_yet("failslab"));
 	EQ(SDP_REASON_LEARNING, reason);
 	fault_quiet();
-	EVENTUALLY(SDP_TRANSPORT_IB, goes(&a, l, &reason));
+	EVENTUALLY(true, goes(&a, l, &reason));
 	close(l);
 }
 
@@ -482,7 +485,7 @@ static void probe_at_sites(int port)
 		EVENTUALLY(true, strcmp("asked", known_of(&a)) != 0);
 		fault_site_disarm(n);
 		sysctl("cache_timeout", 100);
-		EVENTUALLY(SDP_TRANSPORT_IB, goes(&a, l, &reason));
+		EVENTUALLY(true, goes(&a, l, &reason));
 		close(l);
 	}
 	sysctl("learn", 0);
@@ -496,8 +499,9 @@ static void probe_at_sites(int port)
 CASE_LIMIT(probe_faults, ON_ULP, 240)
 {
 	int port = variant->family == AF_INET6 ? 23000 : 22000;
-	int k, by, hit, reason, struck = 0, missed = 0, undecided = 0;
+	int k, hit, reason, struck = 0, missed = 0, undecided = 0;
 	const char *known;
+	bool by_sdp;
 	union addr a;
 	int l;
 
@@ -512,7 +516,7 @@ CASE_LIMIT(probe_faults, ON_ULP, 240)
 		sysctl("cache_timeout", 600000);
 		l = fault_listen_at(sock(), &a, port + k);
 		fault_strike_once("failslab", k);
-		by = goes(&a, l, &reason);
+		by_sdp = goes(&a, l, &reason);
 		EVENTUALLY(true, strcmp("asked", known_of(&a)) != 0);
 		known = known_of(&a);
 		hit = fault_struck_yet("failslab");
@@ -520,14 +524,14 @@ CASE_LIMIT(probe_faults, ON_ULP, 240)
 		missed = hit ? 0 : missed + 1;
 		undecided += hit && strcmp("sdp", known);
 		if (!hit) {
-			EQ(-1, by);	/* the first attempt, and no second */
+			CHECK(!by_sdp);	/* the first attempt, and no second */
 			CHECK(!strcmp("sdp", known));
 		}
 		while (!fault_struck_yet("failslab"))
 			goes(&a, l, &reason);
 		fault_quiet();
 		sysctl("cache_timeout", 100);
-		EVENTUALLY(SDP_TRANSPORT_IB, goes(&a, l, &reason));
+		EVENTUALLY(true, goes(&a, l, &reason));
 		close(l);
 	}
 	sysctl("learn", 0);

@@ -73,6 +73,13 @@ int sdp_info(int fd, struct sdp_info *info)
 	return len;
 }
 
+bool is_sdp(int fd)
+{
+	struct sdp_info info;
+
+	return sdp_info(fd, &info) >= 0 && info_is_sdp(&info);
+}
+
 int transport(int fd)
 {
 	struct sdp_info info;

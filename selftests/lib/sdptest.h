@@ -17,6 +17,7 @@
 
 #include <linux/sdp.h>
 
+#include "is_sdp.h"
 #include "ktap.h"
 
 union addr;
@@ -36,6 +37,8 @@ enum via {
 int via_by_name(const char *name);
 /* Return: a descriptor, or -1 with errno. */
 int via_socket(enum via via, int family, int flags);
+/* Does SDP carry what @fd sends?  Not if it is not connected, nor if it fell back. */
+bool is_sdp(int fd);
 /* Return: SDP_TRANSPORT_*, or -1 with errno; ENOPROTOOPT on a TCP socket. */
 int transport(int fd);
 /* Return: the size of SDP_INFO, or -1 with errno. */

@@ -150,7 +150,7 @@ int must_be_sdp_(int fd)
 		FAIL("SDP_INFO: %s: this connection goes by TCP",
 		     ktap_errno(err));
 	}
-	if (info.sdpi_transport != SDP_TRANSPORT_IB)
+	if (!info_is_sdp(&info))
 		FAIL("SDP_INFO: transport %u, state %u, reason %u: not SDP",
 		     info.sdpi_transport, info.sdpi_state, info.sdpi_reason);
 	return 0;
@@ -400,7 +400,7 @@ unsigned int notified_(int fd, unsigned int next, bool *copied)
 	unsigned int first, n = notified_any(fd, &first, copied);
 
 	/* TCP tells out of turn when a packet was sent again, or is late. */
-	if (transport(fd) == SDP_TRANSPORT_IB)
+	if (is_sdp(fd))
 		EQ(next, first);
 	return n;
 }

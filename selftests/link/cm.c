@@ -127,7 +127,7 @@ static void cm_client(enum cm_message msg, enum cm_trouble kind)
 	for (i = 0; i < CONNECTIONS; i++) {
 		await(c[i], POLLOUT);
 		EQ(0, get_int(c[i], SOL_SOCKET, SO_ERROR));
-		sdp += transport(c[i]) == SDP_TRANSPORT_IB;
+		sdp += is_sdp(c[i]);
 		nonblock(c[i], false);
 	}
 	EQ(expected(msg, kind), sdp);

@@ -281,7 +281,10 @@ static const char *went_(const union addr *a)
 	for (i = 0; i < ARRAY_SIZE(why); i++)
 		if (counter(why[i]) > was[i])
 			found = why[i];
-	EQ(found ? -1 : SDP_TRANSPORT_IB, transport(c));
+	if (found)
+		EQ(-1, transport(c));
+	else
+		CHECK(is_sdp(c));
 	close(c);
 	return found;
 }

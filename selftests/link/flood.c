@@ -87,7 +87,7 @@ static long long legitimate_(const union addr *a, bool *sdp)
 	if (err)
 		FAIL("%s after %lld ms", ktap_errno(err), ktap_now() - start);
 	nonblock(p.fd, false);
-	*sdp = transport(p.fd) == SDP_TRANSPORT_IB;
+	*sdp = is_sdp(p.fd);
 	if (on_sdp() && !*sdp)
 		must_have_tried(p.fd);
 	OK(set_ms(p.fd, SO_RCVTIMEO, ktap_ms(PATIENCE)));

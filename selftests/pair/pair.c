@@ -733,7 +733,7 @@ static void accepted_once_client(void)
 			OK(poll(&p, 1, ktap_ms(60000)));
 			EQ_HEX(POLLOUT, p.revents);
 			EQ(0, get_int(c[k], SOL_SOCKET, SO_ERROR));
-			sdp += transport(c[k]) == SDP_TRANSPORT_IB;
+			sdp += is_sdp(c[k]);
 			id = i + k;
 			EQ(4, send(c[k], &id, 4, 0));
 			nonblock(c[k], false);

@@ -36,10 +36,10 @@ static bool by_sdp(int l, const union addr *a)
 	bool sdp;
 
 	OK(connect_to(c, a));
-	sdp = transport(c) == SDP_TRANSPORT_IB;
+	sdp = is_sdp(c);
 	await(l, POLLIN);
 	s = OK(accept(l, NULL, NULL));
-	EQ(sdp, transport(s) == SDP_TRANSPORT_IB);
+	EQ(sdp, is_sdp(s));
 	send_text(c, "there");
 	recv_text(s, "there");
 	/* So that the listener's port is in TIME_WAIT, always. */
@@ -429,7 +429,7 @@ CASE_ON(cache_busy, ON_ULP)
 	for (i = 0; i < 3; i++) {
 		await(l, POLLIN);
 		s = OK(accept(l, NULL, NULL));
-		EQ(i < 2, transport(s) == SDP_TRANSPORT_IB);
+		EQ(i < 2, is_sdp(s));
 	}
 	usleep(110000);
 	sysctl("connect_timeout", ktap_ms(10000));

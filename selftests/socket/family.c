@@ -406,7 +406,7 @@ CASE_ON(ulp_listener_mixed_queue, ON_ULP)
 	}
 	for (i = 0; i < N; i++) {
 		s = accept_any(l);
-		if (transport(s) == SDP_TRANSPORT_IB) {
+		if (is_sdp(s)) {
 			recv_text(s, "S");
 			sdp++;
 		} else {

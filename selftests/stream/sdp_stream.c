@@ -475,7 +475,7 @@ static void check_transport(int fd, unsigned int conn)
 	if (sdp_info(fd, &info) < 0)
 		FAIL("connection %u goes by TCP (SDP_INFO: %s)", conn,
 		     ktap_errno(errno));
-	if (info.sdpi_transport != SDP_TRANSPORT_IB)
+	if (!info_is_sdp(&info))
 		FAIL("connection %u does not go by SDP (transport %u, reason %u)",
 		     conn, info.sdpi_transport, info.sdpi_reason);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include <linux/sdp.h>
+#include "lib/is_sdp.h"
 
 int deepbind_connect(const char *host, int port);
 
@@ -29,7 +29,7 @@ int deepbind_connect(const char *host, int port)
 		return 1;
 	}
 	if (!getsockopt(fd, SOL_IP, IP_SDP_INFO, &info, &len) &&
-	    info.sdpi_transport == SDP_TRANSPORT_IB)
+	    info_is_sdp(&info))
 		puts("sdp");
 	else
 		puts("tcp");
