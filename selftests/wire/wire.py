@@ -4,11 +4,13 @@
 
 Runs on h2, in the namespace where the Python peer lives, and steers sockets of
 h1, the host under test.  harness.py has what the cases share.  Here are those of
-whole conversations; the others are in the files that are imported at the end.
+whole conversations; the others are in whatever file here has a @case.
 
     wire.py [PART OF A NAME...]         KTAP
 """
 import errno
+import glob
+import importlib
 import os
 import select
 import socket
@@ -16,10 +18,12 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
 import peer as wire  # noqa: E402
 import roce  # noqa: E402
 import sdp_decode as sdp  # noqa: E402
+from adverts import MANY  # noqa: E402
 from roce import FACTOR, LIMIT  # noqa: E402
 from sockets import pattern  # noqa: E402
 from harness import CONSUMER_DEFINED, FULL, PEER_PORT, PORT, case, main, until  # noqa: E402
@@ -41,7 +45,7 @@ def passive(t):
     c, s = t.begin()
     h = c.hello
     assert (h.flags, h.mseq, h.ack, h.len) == (0, 0, 0, 92)
-    assert h.bufs >= 4 and h.max_adverts == adverts.MANY and h.version == 0x22
+    assert h.bufs >= 4 and h.max_adverts == MANY and h.version == 0x22
     assert c.service == wire.SERVICE + PEER_PORT
     c.establish()
     assert t.remote.connected(s) == 0
@@ -618,16 +622,12 @@ def user_timeout_of_a_keepalive(t):
         c.port.silent = False
 
 
-import hellos  # noqa: E402,F401  their cases come behind these
-import forged  # noqa: E402,F401
-import messages  # noqa: E402,F401
-import bounds  # noqa: E402,F401
-import credits  # noqa: E402,F401
-import adverts  # noqa: E402,F401
-import leases  # noqa: E402,F401
-import writes  # noqa: E402,F401
-import ends  # noqa: E402,F401
-import limits  # noqa: E402,F401
+# Their cases come behind these: whatever file of this folder has some.
+for path in sorted(glob.glob(os.path.join(HERE, '*.py'))):
+    name = os.path.basename(path)[:-len('.py')]
+    with open(path, encoding='utf-8') as source:
+        if name != 'wire' and '\n@case' in source.read():
+            importlib.import_module(name)
 
 if __name__ == '__main__':
     main()
