@@ -116,7 +116,7 @@ suite() { # NAME COMMAND...
 # shellcheck disable=SC2086 # stream_args, variants, module_variants, mutations
 for s in $suites; do
 	case $s in
-	socket)		suite socket "$bin/sdp_socket" $variants ;;
+	socket)		suite socket socket/socket.sh $variants ;;
 	pair)		suite pair pair/pair.sh ;;
 	link)		suite link link/link.sh ;;
 	device)		suite device device/device.sh ;;
