@@ -3,13 +3,13 @@
  * What the fuzzers have in common.
  *
  * A fuzzer is one file, fuzz_NAME.c, with the functions below, and is
- * built twice: with fuzz_change.c and clang's libFuzzer, which looks at what an
- * input reaches ("make fuzz" of the top directory), and with fuzz_main.c, which makes its
+ * built twice: with change.c and clang's libFuzzer, which looks at what an
+ * input reaches ("make fuzz" of the top directory), and with main.c, which makes its
  * inputs by chance alone and needs nothing but gcc ("make check").  What
- * fuzz_main.c makes are also the seeds that libFuzzer starts from.
+ * main.c makes are also the seeds that libFuzzer starts from.
  */
-#ifndef _PURE_FUZZ_H
-#define _PURE_FUZZ_H
+#ifndef _FUZZ_H
+#define _FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

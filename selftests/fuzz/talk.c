@@ -11,9 +11,9 @@
 #include "../../kernel/kunit/sdp_golden.h"
 #include "../../kernel/sdp_advert.h"
 #include "../../kernel/sdp_state.h"
-#include "chance.h"
+#include "../unit/chance.h"
 #include "fuzz.h"
-#include "fuzz_conn.h"
+#include "conn.h"
 
 enum { MESSAGE_MAX = 512, RECORD_MAX = 2 + MESSAGE_MAX };
 

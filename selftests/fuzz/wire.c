@@ -16,7 +16,7 @@
 
 #include "../../kernel/sdp_wire.h"
 #include "../../kernel/kunit/sdp_golden.h"
-#include "chance.h"
+#include "../unit/chance.h"
 #include "fuzz.h"
 
 enum what {

@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 
 #include "../../userspace/rules.h"
-#include "chance.h"
+#include "../unit/chance.h"
 #include "fuzz.h"
 
 #define QUESTION	8

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The input of fuzz_conn: a little program, which fuzz_conn.c runs and
- * fuzz_talk.c makes.
+ * The input of fuzz_conn: a little program, which conn.c runs and
+ * talk.c makes.
  *
  * Four bytes say how the connection begins.  Then come records: an operation
  * byte, whose low 3 bits say what and the rest how; behind OP_HEAR the length of
  * a message in units of two bytes, and its bytes; behind OP_ACT one byte, mostly
  * for how much; behind OP_SLICE eight bytes.
  */
-#ifndef _PURE_FUZZ_CONN_H
-#define _PURE_FUZZ_CONN_H
+#ifndef _FUZZ_CONN_H
+#define _FUZZ_CONN_H
 
 #include <linux/types.h>
 

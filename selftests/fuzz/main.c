@@ -11,7 +11,7 @@
  */
 #include <signal.h>
 
-#include "chance.h"
+#include "../unit/chance.h"
 #include "fuzz.h"
 
 enum { INPUT_MAX = 1 << 14, FILE_MAX = 1 << 20 };

@@ -5,14 +5,14 @@
  * sdp_flow_heard() and sdp_mode_heard(), what we send meanwhile, read and write
  * by RDMA, and what follows for the state.
  *
- * An input is a little program (fuzz_conn.h), so that chance gets further than
+ * An input is a little program (conn.h), so that chance gets further than
  * the first check.  A message may ask to have Len, MSeq, MSeqAck and Bufs put
  * right first, or what only a peer that knows our state could say; what is left
  * wrong is wrong in one place only.  What we do ourselves is done only where the
  * code allows it, and a credit is there for it.
  *
  * Beside the connection runs a book of what the protocol text says of it, in
- * other terms than the code: fuzz_book.h.  Every verdict must be the book's, and
+ * other terms than the code: book.h.  Every verdict must be the book's, and
  * after each step the code must allow what the book allows.  An action of the
  * states must be one that the history allows: one DisConn, one DREQ, one reset,
  * nothing cut off in silence, and an end that always comes.
@@ -27,8 +27,8 @@
 #include "../../kernel/sdp_state.h"
 #include "../../kernel/sdp_wire.h"
 #include "fuzz.h"
-#include "fuzz_book.h"
-#include "fuzz_conn.h"
+#include "book.h"
+#include "conn.h"
 
 enum { RING_MAX = 1024, READS_MAX = 8 };
 

@@ -3,7 +3,7 @@
  * How libFuzzer changes an input: half of the time by its own means, which know
  * nothing of messages, half of the time by those of the fuzzer.
  */
-#include "chance.h"
+#include "../unit/chance.h"
 #include "fuzz.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);

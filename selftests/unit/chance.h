@@ -3,8 +3,8 @@
  * Chance that can be had again: whoever knows rng's start knows all that
  * follows.
  */
-#ifndef _PURE_CHANCE_H
-#define _PURE_CHANCE_H
+#ifndef _UNIT_CHANCE_H
+#define _UNIT_CHANCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -15,8 +15,8 @@
  * but the book; the functions behind them note what we do ourselves.  Nothing
  * here asks the code, except for book_check(), which holds it against the book.
  */
-#ifndef _PURE_FUZZ_BOOK_H
-#define _PURE_FUZZ_BOOK_H
+#ifndef _FUZZ_BOOK_H
+#define _FUZZ_BOOK_H
 
 #include "../../kernel/sdp_mode.h"
 

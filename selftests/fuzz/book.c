@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The protocol text once more: what a hostile peer may say of adverts, and what
- * we may do with them.  fuzz_book.h tells how it is kept.
+ * we may do with them.  book.h tells how it is kept.
  *
  * Where the text leaves a peer that breaks it a choice, or leaves one to us, the
  * book has what the code does, and says so: "lenient".
@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "fuzz_book.h"
+#include "book.h"
 
 /* ---- adverts ---- */
 
