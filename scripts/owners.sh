@@ -47,10 +47,10 @@ wrong() {
 check() { # MEMBER PATTERN OWNER...
 	local member=$1 pattern=$2 file name hits
 	shift 2
-	grep -qE "^	struct sdp_[a-z_]+ $member;" kernel/sdp_conn.h ||
-		wrong "kernel/sdp_conn.h has no sub-object $member: owners.sh names it"
-	for file in kernel/sdp_*.[ch]; do
-		name=${file#kernel/sdp_}
+	grep -qE "^	struct sdp_[a-z_]+ $member;" kernel/conn/sdp_conn.h ||
+		wrong "kernel/conn/sdp_conn.h has no sub-object $member: owners.sh names it"
+	for file in kernel/*/sdp_*.[ch]; do
+		name=${file##*/sdp_}
 		[[ " $* " == *" ${name%.*} "* ]] && continue
 		hits=$(grep -nE "(->|\.)$member\.$pattern" "$file" | grep -v '^[0-9]*:[[:space:]/]*\*')
 		[ -z "$hits" ] || while read -r hit; do
@@ -68,11 +68,11 @@ done < <(constant)
 
 # The socket layer's files, without sdp_ and their ending; and what they may name of a
 # connection: what it was given at its birth, the listener's members, the wait queue.
-socket_layer="ulp port sk_conn wait send recv conn_stream inherit listen connect opt sock family diag main"
+socket_layer="ulp port sk_conn wait send recv conn_stream inherit listen connect opt sock family diag"
 named="id|active|probe|limit_ms|family|uid|net|sn|local|remote|ifindex|mark|tos|reason|wq"
 named+="|accept_node|acceptq_node|acceptable|aside|deferred|defer_until|silent_at"
 for name in $socket_layer; do
-	for file in kernel/sdp_$name.[ch]; do
+	for file in kernel/*/sdp_$name.[ch]; do
 		[ -f "$file" ] || continue
 		# A sub-object may be passed to its owner's function.
 		hits=$(grep -nE "conn->[a-z_]" "$file" | grep -v '^[0-9]*:[[:space:]/]*\*' | sed 's:/\*.*\*/::' |
@@ -88,6 +88,6 @@ done
 members=$(awk '/^	struct {$/ { n = 0; on = 1; next }
 	on && /^	} tx;/ { print n; exit }
 	on && /^	} / { on = 0 }
-	on && /;/ { n++ }' kernel/sdp_conn.h)
-[ "${members:-99}" -le 35 ] || wrong "kernel/sdp_conn.h: tx has ${members:-no} members of its own: 35 at most"
+	on && /;/ { n++ }' kernel/conn/sdp_conn.h)
+[ "${members:-99}" -le 35 ] || wrong "kernel/conn/sdp_conn.h: tx has ${members:-no} members of its own: 35 at most"
 exit $bad

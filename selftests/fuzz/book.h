@@ -18,7 +18,7 @@
 #ifndef _FUZZ_BOOK_H
 #define _FUZZ_BOOK_H
 
-#include "../../kernel/sdp_mode.h"
+#include "../../kernel/proto/sdp_mode.h"
 
 struct book_advert {
 	u64 at;			/* the message that it came with */

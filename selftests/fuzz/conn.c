@@ -21,11 +21,11 @@
 
 #include <asm/byteorder.h>
 
-#include "../../kernel/sdp_cork.h"
-#include "../../kernel/sdp_flow.h"
-#include "../../kernel/sdp_mode.h"
-#include "../../kernel/sdp_state.h"
-#include "../../kernel/sdp_wire.h"
+#include "../../kernel/proto/sdp_cork.h"
+#include "../../kernel/proto/sdp_flow.h"
+#include "../../kernel/proto/sdp_mode.h"
+#include "../../kernel/proto/sdp_state.h"
+#include "../../kernel/proto/sdp_wire.h"
 #include "fuzz.h"
 #include "book.h"
 #include "conn.h"

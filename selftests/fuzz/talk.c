@@ -8,9 +8,9 @@
  * conversation too, since all that a broken rule leads to is its end.  Messages
  * are those of the theme, with what chance says in them, or golden vectors.
  */
-#include "../../kernel/kunit/sdp_golden.h"
-#include "../../kernel/sdp_advert.h"
-#include "../../kernel/sdp_state.h"
+#include "../../kernel/proto/kunit/sdp_golden.h"
+#include "../../kernel/proto/sdp_advert.h"
+#include "../../kernel/proto/sdp_state.h"
 #include "../unit/chance.h"
 #include "fuzz.h"
 #include "conn.h"

@@ -14,8 +14,8 @@
  */
 #include <asm/byteorder.h>
 
-#include "../../kernel/sdp_wire.h"
-#include "../../kernel/kunit/sdp_golden.h"
+#include "../../kernel/proto/sdp_wire.h"
+#include "../../kernel/proto/kunit/sdp_golden.h"
 #include "../unit/chance.h"
 #include "fuzz.h"
 

@@ -143,7 +143,7 @@ check_names() {
 	lacks "man/af_sdp.7: SOCKET OPTIONS has %, uapi/linux/sdp.h has not: take it out" \
 		"$want" "$have"
 
-	want=$(sed -nE 's/^module_param(_named)?\(([a-z0-9_]+),.*/\2/p' kernel/*.c)
+	want=$(sed -nE 's/^module_param(_named)?\(([a-z0-9_]+),.*/\2/p' kernel/*.c kernel/*/*.c)
 	have=$(tags af_sdp.7 "MODULE PARAMETERS")
 	lacks "man/af_sdp.7: the module has a parameter %: say in MODULE PARAMETERS what it is" \
 		"$have" "$want"
@@ -151,16 +151,16 @@ check_names() {
 		"$want" "$have"
 
 	# What has no list that a program could read.
-	want=$(sed -nE 's/^\tX\(([a-z_]+),.*/\1/p' kernel/sdp_mem.h)
-	lacks "man/af_sdp.7: kernel/sdp_mem.h has the sysctl %: say in SYSCTLS what it is" \
+	want=$(sed -nE 's/^\tX\(([a-z_]+),.*/\1/p' kernel/ns/sdp_mem.h)
+	lacks "man/af_sdp.7: kernel/ns/sdp_mem.h has the sysctl %: say in SYSCTLS what it is" \
 		"$(tags af_sdp.7 SYSCTLS)" "$want"
-	want=$(sed -nE 's/.*seq_printf\(seq, "%-28s.*", "([a-z_]+)",.*/\1/p' kernel/sdp_net.c)
+	want=$(sed -nE 's/.*seq_printf\(seq, "%-28s.*", "([a-z_]+)",.*/\1/p' kernel/ns/sdp_net.c)
 	lacks "man/sdpstat.8: /proc/net/sdpstat has %: say in COUNTERS what it is" \
 		"$(tags sdpstat.8 COUNTERS)" "$want"
 	want=$(grep -oE '\\"[a-z0-9_]+\\":' userspace/sdpstat.c | tr -d '\\":')
 	lacks "man/sdpstat.8: sdpstat --json has the key %: say in JSON what it is" \
 		"$(section sdpstat.8 JSON | grep -oE '[a-z0-9_]+')" "$want"
-	want=$(sed -nE 's/.*proc_create_net(_single)?\("([a-z_]+)".*/\/proc\/net\/\2/p' kernel/*.c)
+	want=$(sed -nE 's/.*proc_create_net(_single)?\("([a-z_]+)".*/\/proc\/net\/\2/p' kernel/*.c kernel/*/*.c)
 	lacks "man/af_sdp.7: the module makes %: say in /proc INTERFACES what it is" \
 		"$(tags af_sdp.7 "/proc INTERFACES")" "$want"
 }
@@ -173,8 +173,8 @@ esac
 for f in "$lists" "$tools/sdp_run" "$tools/sdpstat"; do
 	[ -x "$f" ] || { echo "$f is missing: make -C selftests; make -C userspace"; exit 1; }
 done
-check_list af_sdp.7 sysctls kernel/sdp_tunables.h
-check_list sdpstat.8 counters kernel/sdp_counters.h
+check_list af_sdp.7 sysctls kernel/ns/sdp_tunables.h
+check_list sdpstat.8 counters kernel/ns/sdp_counters.h
 check_list sdpstat.8 reasons uapi/linux/sdp.h
 check_options sdp_run.1 sdp_run
 check_options sdpstat.8 sdpstat

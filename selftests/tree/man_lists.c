@@ -2,8 +2,8 @@
 /*
  * Prints the lists of the man pages, as roff, from the lists that the kernel is made of:
  *
- *	man_lists sysctls	kernel/sdp_tunables.h, for af_sdp(7)
- *	man_lists counters	kernel/sdp_counters.h, for sdpstat(8)
+ *	man_lists sysctls	kernel/ns/sdp_tunables.h, for af_sdp(7)
+ *	man_lists counters	kernel/ns/sdp_counters.h, for sdpstat(8)
  *	man_lists reasons	the reasons of falling back, uapi/linux/sdp.h, for sdpstat(8)
  *
  * selftests/tree/man.sh compares them with what stands in the pages.
@@ -14,8 +14,8 @@
 
 #include <linux/sdp.h>
 
-#include "../../kernel/sdp_counters.h"
-#include "../../kernel/sdp_tunables.h"
+#include "../../kernel/ns/sdp_counters.h"
+#include "../../kernel/ns/sdp_tunables.h"
 
 enum { WIDTH = 80 };	/* columns of a line of the page's source */
 

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernel/sdp_advert.h"
+#include "../../kernel/proto/sdp_advert.h"
 #include "chance.h"
 
 enum {

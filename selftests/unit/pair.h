@@ -9,10 +9,10 @@
 #ifndef _PURE_PAIR_H
 #define _PURE_PAIR_H
 
-#include "../../kernel/sdp_flow.h"
-#include "../../kernel/sdp_mode.h"
-#include "../../kernel/sdp_state.h"
-#include "../../kernel/sdp_wire.h"
+#include "../../kernel/proto/sdp_flow.h"
+#include "../../kernel/proto/sdp_mode.h"
+#include "../../kernel/proto/sdp_state.h"
+#include "../../kernel/proto/sdp_wire.h"
 #include "chance.h"
 
 enum kind { OURS, ABORTED, FOREIGN, KINDS };

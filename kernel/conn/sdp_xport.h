@@ -69,9 +69,9 @@ struct sdp_xport {
 	 */
 	bool (*can_post)(struct sdp_conn *conn, u8 op);
 	/* (q) Post the request that msg->op says; can_post() was true.  Sets
-	 * msg->signalled if its completion is reported though it was not wanted.  A message that advertises
-	 * memory first makes its key valid for the peer.  Under conn->lock.
-	 * Returns 0 or a negative errno.
+	 * msg->signalled if its completion is reported though it was not wanted.
+	 * A message that advertises memory first makes its key valid for the
+	 * peer.  Under conn->lock.  Returns 0 or a negative errno.
 	 */
 	int (*post)(struct sdp_conn *conn, struct sdp_msg *msg);
 	/* (q) Post a receive buffer.  Under conn->lock.  Returns 0 or a

@@ -147,7 +147,7 @@ void sdp_session_put_hello(const struct sdp_conn *conn, void *data)
 		.ipv		= conn->family == AF_INET ? 4 : 6,
 		.cap		= sdp_session_caps(conn),
 		.max_adverts	= SDP_SESSION_ADVERTS,
-		.des_rcvsz	= sdp_refill_full_size(conn),
+		.des_rcvsz	= sdp_buf_full_size(conn),
 		.rcvsz		= conn->rcv_size,
 		.port		= ntohs(conn->local.port),
 	};

@@ -118,6 +118,7 @@ struct sdp_umr {
 };
 
 gfp_t sdp_buf_gfp(gfp_t gfp);
+u32 sdp_buf_full_size(const struct sdp_conn *conn);
 struct sdp_buf *sdp_buf_alloc(struct sdp_conn *conn, u32 size, bool bounce,
 			      gfp_t gfp);
 void sdp_buf_free(struct sdp_conn *conn, struct sdp_buf *buf);

@@ -4,7 +4,7 @@
  *
  * The kernel makes an enum of this list (sdp_net.h), and the lines of
  * /proc/net/sdpstat (sdp_net.c).  A program of the tests makes the list in
- * sdpstat(8) of it (selftests/man_lists.c), so it needs no kernel header.  A
+ * sdpstat(8) of it (selftests/tree/man_lists.c), so it needs no kernel header.  A
  * name is a promise to scripts and does not change.  A help text has at most
  * 127 bytes, which is what sdpstat reads of it.
  */

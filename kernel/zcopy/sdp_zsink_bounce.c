@@ -22,7 +22,6 @@
  * Without memory the SrcAvail is refused, and the peer sends by copy.
  */
 #include "sdp_mem.h"
-#include "sdp_refill.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
 #include "sdp_zsink.h"
@@ -80,7 +79,7 @@ void sdp_zsink_bounce_delivered(struct sdp_conn *conn)
  */
 static u32 sdp_zsink_bounce_limit(const struct sdp_conn *conn)
 {
-	u32 most = sdp_refill_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
+	u32 most = sdp_buf_full_size(conn) * READ_ONCE(conn->sn->rcvbuf_count);
 	bool owned = READ_ONCE(conn->owned);
 	u32 mem = sdp_ring_mem(&conn->ring);
 

@@ -3,7 +3,7 @@
  * Does sdp_wire.c write and read exactly the bytes of the protocol text, and
  * refuse everything else?
  *
- * The same source runs as KUnit and, by selftests/pure, in user space.  What is
+ * The same source runs as KUnit and, by selftests/unit, in user space.  What is
  * parsed lies in an allocation of exactly its own size, so that KASAN or ASan
  * sees a read behind it.
  */

@@ -4,7 +4,7 @@
  * the NonDiscards scenarios of section 9)?
  *
  * One case for each row of its tables.  What happens when rows meet is tried by
- * selftests/pure/half.c, and explored by docs/model/half.pml.
+ * selftests/unit/half.c, and explored by docs/model/half.pml.
  */
 
 #include <kunit/test.h>

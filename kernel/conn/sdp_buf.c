@@ -595,3 +595,17 @@ void sdp_buf_exit(void)
 	kmem_cache_destroy(sdp_msg_cache);
 	kmem_cache_destroy(sdp_buf_cache);
 }
+
+/**
+ * sdp_buf_full_size() - bytes of a buffer for a peer that sends much
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes with header, whole pages.
+ */
+u32 sdp_buf_full_size(const struct sdp_conn *conn)
+{
+	u32 size = READ_ONCE(conn->sn->rcvbuf_size);
+
+	return max_t(u32, round_down(size, PAGE_SIZE), PAGE_SIZE);
+}

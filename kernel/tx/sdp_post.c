@@ -183,7 +183,7 @@ bool sdp_post_can(struct sdp_conn *conn, u8 op)
 		return true;
 	sdp_post_wait_set(&conn->post_wait);
 	trace_sdp_post_waits(conn->id, conn->tx.inflight_bytes,
-			    op == SDP_OP_ANY ? "no room" : "in flight");
+			     op == SDP_OP_ANY ? "no room" : "in flight");
 	if (op != SDP_OP_ANY && conn->tx.unsignalled &&
 	    !sdp_timers_asks(&conn->timers))
 		sdp_post_nothing(conn);

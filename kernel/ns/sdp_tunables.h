@@ -5,7 +5,7 @@
  *
  * The kernel makes of this list the fields of struct sdp_net (sdp_net.h) and the files
  * in /proc/sys/net/sdp (sdp_sysctl.c), and a program of the tests the list in af_sdp(7)
- * (selftests/man_lists.c): so the list needs nothing of the kernel's.  A name is a
+ * (selftests/tree/man_lists.c): so the list needs nothing of the kernel's.  A name is a
  * promise to administrators and does not change.  The limits of the whole machine's
  * memory are in sdp_mem.h.
  */

@@ -8,7 +8,6 @@
 
 #include "sdp_conn.h"
 
-u32 sdp_refill_full_size(const struct sdp_conn *conn);
 void sdp_refill_begin(struct sdp_conn *conn, bool peer_asks);
 void sdp_refill_resize(struct sdp_conn *conn);
 void sdp_refill_heard(struct sdp_conn *conn);

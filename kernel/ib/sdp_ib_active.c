@@ -297,7 +297,7 @@ static int sdp_ib_try_req(struct sdp_ib *ib)
 		return err;
 	if (!ib->verbs.qp.qp) {
 		err = sdp_verbs_open(&ib->verbs,
-				      be16_to_cpu(id->route.path_rec->pkey));
+				     be16_to_cpu(id->route.path_rec->pkey));
 		if (err)
 			return err;
 	}

@@ -5,7 +5,7 @@
  * A TCP child is a copy of its listener, and what belongs to one connection is
  * made anew.  Our child begins as a fresh socket, since no function that a
  * module may call copies one.  It gets each option here, in the order of the
- * kernel's structures.  selftests/socket_inherit.c asks for every option
+ * kernel's structures.  selftests/socket/inherit.c asks for every option
  * number, to find one that is missing.
  */
 #include <linux/netdevice.h>

@@ -22,20 +22,6 @@
 #include "sdp_refill.h"
 #include "sdp_trace.h"
 
-/**
- * sdp_refill_full_size() - bytes of a buffer for a peer that sends much
- * @conn: the connection
- *
- * Context: any.
- * Return: bytes with header, whole pages.
- */
-u32 sdp_refill_full_size(const struct sdp_conn *conn)
-{
-	u32 size = READ_ONCE(conn->sn->rcvbuf_size);
-
-	return max_t(u32, round_down(size, PAGE_SIZE), PAGE_SIZE);
-}
-
 /* Bytes of a buffer for a peer that has little to say. */
 static u32 sdp_refill_start_size(const struct sdp_conn *conn)
 {
@@ -54,7 +40,7 @@ static u32 sdp_refill_start_size(const struct sdp_conn *conn)
 void sdp_refill_begin(struct sdp_conn *conn, bool peer_asks)
 {
 	u32 most = sdp_ring_max_bytes(&conn->ring) / SDP_WIRE_CREDITS_MIN;
-	u32 full = min(sdp_refill_full_size(conn), most);
+	u32 full = min(sdp_buf_full_size(conn), most);
 
 	full = max_t(u32, round_down(full, PAGE_SIZE), PAGE_SIZE);
 	conn->rcv_size = peer_asks ? min(sdp_refill_start_size(conn), full) : full;
@@ -294,7 +280,7 @@ void sdp_refill_resize(struct sdp_conn *conn)
 	u16 room, n = 0;
 
 	if (!sdp_mem_is_short())
-		size = sdp_ring_new_size(&conn->ring, was, sdp_refill_full_size(conn),
+		size = sdp_ring_new_size(&conn->ring, was, sdp_buf_full_size(conn),
 					 PAGE_SIZE);
 	if (!sdp_refill_resizes(conn, size))
 		return;
@@ -406,7 +392,7 @@ static int sdp_refill_count(struct sdp_conn *conn, u16 at_hand, u16 dropped, boo
 {
 	struct sdp_ring_now now = {
 		.size		= READ_ONCE(conn->rcv_size),
-		.full_size	= sdp_refill_full_size(conn),
+		.full_size	= sdp_buf_full_size(conn),
 		.count		= READ_ONCE(conn->sn->rcvbuf_count),
 		.posted		= READ_ONCE(conn->flow.posted),
 		.at_hand	= at_hand,
