@@ -25,7 +25,7 @@
 #include "sdp_net.h"
 #include "sdp_opt.h"
 #include "sdp_sock.h"
-#include "sdp_tx.h"
+#include "sdp_tx_push.h"
 #include "sdp_ulp.h"
 #include "sdp_view.h"
 #include "sdp_zsink.h"

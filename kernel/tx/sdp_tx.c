@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The send queue: chooses what is posted next.
+ * The send queue: messages are queued, what may go is posted, completions are
+ * reaped and acted upon.
  *
- * Order of service when credits come (protocol text, 3.2): control messages
- * first, then data, then DisConn behind the last data, and an empty Data only
- * if nothing else went that told the peer of new buffers.  A keepalive goes
- * before all of these; keys are invalidated and RDMA Reads posted between
- * control messages and data.  sdp_post.c writes headers and posts, sdp_ctl.c
- * makes control messages, and sdp_tx_wc.c handles completions.
- *
- * The last message may be held back while it has room, so that small writes
- * travel together: sdp_cork.c has the rules.  It then waits for the completion
- * of what was sent before, or for the user, or for a timer.
+ * sdp_tx_push.c chooses what is posted next, sdp_post.c writes headers and
+ * posts, sdp_ctl.c makes control messages, and sdp_tx_wc.c handles completions.
  *
  * Completions.  Most send completions only free memory, so the send queue is
  * not armed unless somebody needs the event (sdp_tx_needs_event()): a writer
  * that waits for room, a DisConn, AbortConn, keepalive or RDMA operation in
  * flight, messages that wait for a place in the send queue or of a control
- * message, or are held back, or more than
- * SDP_TX_LINGER bytes that would otherwise stay allocated on an idle
- * connection.  Otherwise completions are reaped when the next message is
- * posted.
+ * message, or are held back, or more than SDP_TX_LINGER bytes that would
+ * otherwise stay allocated on an idle connection.  Otherwise completions are
+ * reaped when the next message is posted.
  *
  * A message is owned by the caller that fills it, then by tx.queue, then by
  * tx.posted and the device; then it is freed.
@@ -30,20 +22,16 @@
  * queued or posted is freed by sdp_tx_drop() when the queue pair is gone.
  */
 #include "sdp_check.h"
-#include "sdp_chrcvbuf.h"
-#include "sdp_ctl.h"
 #include "sdp_post.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
+#include "sdp_tx_push.h"
 #include "sdp_umr.h"
 
 enum {
-	SDP_TX_CORK_MS		= 200,		/* ms that corked bytes wait at most */
 	SDP_TX_LINGER		= 16 * 1024,	/* bytes in flight that need an event */
 	SDP_TX_REAP		= 8,		/* requests in flight at which to reap */
 };
-
-static const struct sdp_tx_zcopy_ops *sdp_tx_zcopy __ro_after_init;
 
 /**
  * sdp_tx_enqueue() - append a message or an RDMA Write to the send queue
@@ -116,172 +104,6 @@ struct sdp_msg *sdp_tx_take_tail(struct sdp_conn *conn,
 	return msg;
 }
 
-/* Jiffies that corked bytes wait at most: as long as TCP holds them back. */
-static unsigned long sdp_tx_cork_most(void)
-{
-	return msecs_to_jiffies(SDP_TX_CORK_MS);
-}
-
-/* The timer of corked bytes has expired. */
-static void sdp_tx_uncork(struct sdp_conn *conn)
-{
-	unsigned long left = sdp_cork_timer(&conn->cork, jiffies,
-					    sdp_tx_cork_most());
-
-	if (left)
-		sdp_conn_uncork_later(conn, left);
-}
-
-/* Whether @msg, the next message, is held back to wait for more payload. */
-static bool sdp_tx_hold(struct sdp_conn *conn, const struct sdp_msg *msg)
-{
-	bool partial = !msg->full && !msg->more && !conn->tx.fin_queued &&
-		       list_is_last(&msg->node, &conn->tx.queue);
-	unsigned long now = jiffies;
-
-	switch (sdp_cork_hold(&conn->cork, &conn->flow, partial,
-			      conn->tx.inflight, now)) {
-	case SDP_HOLD_NONE:
-		return false;
-	case SDP_HOLD_CORK:
-		trace_sdp_hold(conn->id, msg->payload, "corked");
-		sdp_conn_uncork_later(conn, sdp_cork_left(&conn->cork, now,
-							  sdp_tx_cork_most()));
-		break;
-	case SDP_HOLD_SENT:
-		trace_sdp_hold(conn->id, msg->payload, "others are in flight");
-		break;
-	}
-	return true;
-}
-
-/**
- * sdp_tx_may_go() - whether there is a credit for the stream's next message
- * @conn: the connection, conn->lock held
- *
- * If not, the wait is noted in tx.waiting, and the timers are told.
- *
- * Context: process or softirq.
- * Return: true if there is.
- */
-bool sdp_tx_may_go(struct sdp_conn *conn)
-{
-	lockdep_assert_held(&conn->lock);
-	if (likely(sdp_post_may(conn, SDP_MID_DATA, SDP_FLOW_PAYLOAD))) {
-		conn->tx.waiting = false;
-		return true;
-	}
-	if (!conn->tx.waiting)
-		sdp_count(conn->sn, SDP_CNT_CREDIT_WAITS, 1);
-	conn->tx.waiting = true;
-	sdp_check_starved(conn);
-	return false;
-}
-
-/**
- * sdp_tx_post_data() - post the next message of the stream
- * @conn: the connection, conn->lock held; sdp_tx_may_go() was true
- * @msg: the first message of tx.queue
- * @hdr: its flags and extended header; sdp_post_msg() fills in the rest
- *
- * Context: process or softirq.
- */
-void sdp_tx_post_data(struct sdp_conn *conn, struct sdp_msg *msg, struct sdp_wire_msg *hdr)
-{
-	sdp_peer_ring_used(&conn->peer_ring);
-	list_del_init(&msg->node);
-	sdp_post_msg(conn, msg, hdr, !msg->full ||
-		     (!msg->more && list_empty(&conn->tx.queue)));
-	sdp_chrcvbuf_posted(conn, msg);
-}
-
-/* Post the next message of the stream; false if it has to wait. */
-static bool sdp_tx_push_data(struct sdp_conn *conn)
-{
-	struct sdp_wire_msg hdr = {};
-	struct sdp_msg *msg;
-
-	msg = list_first_entry(&conn->tx.queue, struct sdp_msg, node);
-	if (unlikely(msg->umr))
-		return sdp_tx_zcopy->push(conn, msg);
-	if (sdp_tx_hold(conn, msg) || !sdp_src_may_copy(&conn->mode.src))
-		return false;
-	if (!sdp_tx_may_go(conn))
-		return sdp_chrcvbuf_ask_more(conn, msg);	/* a ChRcvBuf goes first */
-	sdp_tx_post_data(conn, msg, &hdr);
-	sdp_src_copied(&conn->mode.src);
-	if (!msg->full)
-		sdp_cork_posted(&conn->cork, msg->mseq);
-	return true;
-}
-
-/* Invalidate the key of a registration that the peer is done with. */
-static bool sdp_tx_push_invalidate(struct sdp_conn *conn)
-{
-	struct sdp_msg *msg;
-
-	msg = list_first_entry(&conn->tx.invalidations, struct sdp_msg, node);
-	list_del_init(&msg->node);
-	msg->signalled = true;
-	sdp_post_op(conn, msg);
-	return true;
-}
-
-/* Post one request, the most urgent first; false when nothing more may go. */
-static bool sdp_tx_push_one(struct sdp_conn *conn)
-{
-	bool owed = sdp_post_wait_owed(&conn->post_wait);
-
-	if (conn->tx.abort_posted || conn->tx.broken)
-		return false;
-	if (unlikely(conn->tx.ctl & SDP_CTL_KEEPALIVE)) {
-		if (!sdp_post_nothing(conn))
-			return false;
-		sdp_count(conn->sn, SDP_CNT_KEEPALIVES, 1);
-		return true;
-	}
-	if (conn->tx.ctl && sdp_ctl_push(conn))
-		return true;
-	if (unlikely(!list_empty(&conn->tx.invalidations)))
-		return sdp_tx_push_invalidate(conn);
-	if (unlikely(sdp_zsink_has_reads(&conn->zsink)) && !owed &&
-	    sdp_tx_zcopy->push_read(conn))
-		return true;
-	/* What waits until nothing is in flight would wait for ever if more
-	 * were posted.
-	 */
-	if (unlikely(sdp_post_waits(&conn->post_wait)))
-		return false;
-	sdp_post_wait_take_owed(&conn->post_wait);
-	if (unlikely(sdp_zsrc_async_refused(&conn->zsrc_async))) {
-		;	/* the worker's copies of refused bytes come first */
-	} else if (!list_empty(&conn->tx.queue)) {
-		if (sdp_tx_push_data(conn))
-			return true;
-		sdp_post_wait_owe(&conn->post_wait);
-	} else if (conn->tx.fin_queued && !conn->tx.fin_posted &&
-		   sdp_src_may_copy(&conn->mode.src)) {
-		if (sdp_ctl_push_fin(conn))
-			return true;
-	}
-	if (unlikely(sdp_post_waits(&conn->post_wait)))
-		return false;
-	/* The reads gave way to the source (see owed above), which waits for
-	 * nothing now: they may go.
-	 */
-	if (unlikely(owed && sdp_zsink_has_reads(&conn->zsink)) &&
-	    sdp_tx_zcopy->push_read(conn))
-		return true;
-	if (unlikely(sdp_peer_ring_uses_up(&conn->peer_ring)) && list_empty(&conn->tx.queue) &&
-	    !conn->tx.fin_queued &&
-	    sdp_ctl_push_data(conn, SDP_FLOW_PAYLOAD)) {
-		sdp_peer_ring_used(&conn->peer_ring);
-		return true;
-	}
-	return sdp_flow_owes_update(&conn->flow) &&
-	       sdp_ctl_push_data(conn, SDP_FLOW_UPDATE);
-}
-
 static bool sdp_tx_may_post(const struct sdp_conn *conn)
 {
 	return conn->queues && conn->state >= SDP_ESTABLISHED &&
@@ -318,7 +140,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 	if (unlikely(test_and_clear_bit(SDP_CONN_CHECK, &conn->flags))) {
 		conn->xp->poll_send(conn);
 		if (sdp_tx_may_post(conn))
-			sdp_check(conn, sdp_tx_zcopy->check(conn));
+			sdp_check(conn, sdp_tx_push_check(conn));
 	}
 	for (;;) {
 		if (reap || conn->tx.inflight >= SDP_TX_REAP)
@@ -545,15 +367,4 @@ void sdp_tx_drop(struct sdp_conn *conn)
 	if (sdp_zsrc_async_bytes(&conn->zsrc_async))
 		sdp_conn_queue_work(conn);
 	sdp_conn_write_space(conn);
-}
-
-/**
- * sdp_tx_init() - set the calls to zero copy
- * @ops: the table
- *
- * Context: process; before there is a connection.
- */
-void __init sdp_tx_init(const struct sdp_tx_zcopy_ops *ops)
-{
-	sdp_tx_zcopy = ops;
 }

@@ -36,6 +36,7 @@
 #include "sdp_post.h"
 #include "sdp_trace.h"
 #include "sdp_tx.h"
+#include "sdp_tx_push.h"
 #include "sdp_umr.h"
 #include "sdp_zsrc.h"
 
