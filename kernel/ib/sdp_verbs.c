@@ -90,6 +90,7 @@ int sdp_verbs_open(struct sdp_verbs *v, u16 pkey)
 		return err;
 	return sdp_session_open(v->conn, &(struct sdp_session_queues){
 			.rq_size	= v->qp.rq_size,
+			.requests	= v->qp.sq.size / SDP_SQ_PLACES,
 			.umem_max	= sdp_mr_bytes(&v->dev->mrs),
 			.can_invalidate	= v->dev->mrs.pages,
 		});

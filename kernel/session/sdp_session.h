@@ -8,6 +8,7 @@
 /* What a transport brings into a connection when it has made its queues. */
 struct sdp_session_queues {
 	u16 rq_size;		/* places in the receive queue */
+	u16 requests;		/* requests that the send queue takes, whatever they are */
 	u32 umem_max;		/* bytes that one key can be for */
 	bool can_invalidate;	/* the device takes Send-with-Invalidate */
 };

@@ -148,7 +148,8 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		conn->tx.fired = false;
 		sdp_post_wait_begin(&conn->post_wait);
 		if (sdp_tx_may_post(conn))
-			while (sdp_post_can(conn, SDP_OP_ANY) &&
+			while ((likely(conn->tx.inflight < conn->tx.sure) ||
+				sdp_post_can(conn, SDP_OP_ANY)) &&
 			       sdp_tx_push_one(conn))
 				;
 		/* Something waits for completions, which may be there: reap. */
