@@ -479,10 +479,8 @@ CASE(linger_zero_wakes_peer_in_splice)
 
 	pair_open(&p);
 	OK(pipe(fds));
-	t.fd = p.s;
 	t.other = fds[1];
-	task_start(&t);
-	CHECK(!t.done);
+	task_blocks(&t, p.s);
 	linger(p.c, 0);
 	OK(close(p.c));
 	FAILS(ECONNRESET, task_join(&t));

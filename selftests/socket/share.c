@@ -359,40 +359,38 @@ CASE(splice_from_socket)
 	EQ(0, splice(p.s, NULL, fds[1], NULL, 100, 0));
 }
 
+/* A splice() with these flags, from p->s into the pipe, waits for data. */
+static int splice_waits_(struct pair *p, int fds[2], unsigned int flags)
+{
+	struct task t = { .run = task_splice, .len = 100, .flags = flags };
+
+	pair_open(p);
+	OK(pipe(fds));
+	t.other = fds[1];
+	task_blocks(&t, p->s);
+	send_text(p->c, "hello");
+	EQ(5, task_join(&t));
+	return 0;
+}
+
+#define splice_waits(...)	CALL(splice_waits_(__VA_ARGS__))
+
 /* Waits for data as recv() does, unless the socket is non-blocking. */
 CASE(splice_from_socket_blocks)
 {
-	struct task t = { .run = task_splice, .len = 100 };
 	struct pair p;
 	int fds[2];
 
-	pair_open(&p);
-	OK(pipe(fds));
-	t.fd = p.s;
-	t.other = fds[1];
-	task_start(&t);
-	CHECK(!t.done);
-	send_text(p.c, "hello");
-	EQ(5, task_join(&t));
+	splice_waits(&p, fds, 0);
 }
 
 /* SPLICE_F_NONBLOCK is about the pipe alone: the socket is waited for. */
 CASE(splice_from_socket_nonblocking_pipe)
 {
-	struct task t = {
-		.run = task_splice, .len = 100, .flags = SPLICE_F_NONBLOCK,
-	};
 	struct pair p;
 	int fds[2];
 
-	pair_open(&p);
-	OK(pipe(fds));
-	t.fd = p.s;
-	t.other = fds[1];
-	task_start(&t);
-	CHECK(!t.done);
-	send_text(p.c, "hello");
-	EQ(5, task_join(&t));
+	splice_waits(&p, fds, SPLICE_F_NONBLOCK);
 	/* No room in it: that is not waited for. */
 	OK(fcntl(fds[1], F_SETPIPE_SZ, getpagesize()));
 	send_pattern(p.c, 10, 5, 0);
