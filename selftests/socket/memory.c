@@ -765,17 +765,51 @@ static void group_remove(void)
 	OK(rmdir(root));
 }
 
+/* A process in a memory cgroup, and a listener that was there before it. */
+struct member {
+	pid_t pid;
+	int go, ready;		/* this side's ends: he is told to, he says so */
+	int l;
+	union addr addr;	/* of l */
+};
+
+/* As fork(): the child becomes the only one in a memory cgroup of the case's own. */
+static pid_t member_fork(struct member *m, int backlog)
+{
+	int go[2], ready[2];
+
+	group_make();
+	OK(pipe(go));
+	OK(pipe(ready));
+	m->l = listener(&m->addr, backlog);
+	m->pid = OK(fork());
+	m->go = go[!!m->pid];
+	m->ready = ready[!m->pid];
+	if (m->pid)
+		group_enter(m->pid);
+	return m->pid;
+}
+
+/* He is killed, and the cgroup goes. */
+static void member_end(const struct member *m)
+{
+	OK(kill(m->pid, SIGKILL));
+	EQ(m->pid, waitpid(m->pid, NULL, 0));
+	close(m->l);
+	group_remove();
+}
+
 /* When he is told to, and says so; and reads nothing. */
-static void accept_and_sleep(int l, int n, int go, int ready)
+static void accept_and_sleep(const struct member *m, int n)
 {
 	char byte;
 
-	if (read(go, &byte, 1) != 1)
+	if (read(m->go, &byte, 1) != 1)
 		_exit(1);
 	while (n--)
-		if (accept(l, NULL, NULL) < 0)
+		if (accept(m->l, NULL, NULL) < 0)
 			_exit(1);
-	if (write(ready, &byte, 1) == 1)
+	if (write(m->ready, &byte, 1) == 1)
 		pause();
 	_exit(0);
 }
@@ -785,25 +819,18 @@ static void charge_reader(const char *high)
 {
 	enum { CONNS = 32 };
 	char byte = 0;
-	int go[2], ready[2], l, c[CONNS], i;
+	int c[CONNS], i;
 	long long before, told, sent = 0;
-	union addr a;
-	pid_t pid;
+	struct member m;
 
-	group_make();
-	OK(pipe(go));
-	OK(pipe(ready));
-	l = listener(&a, CONNS);
-	pid = OK(fork());
-	if (!pid)
-		accept_and_sleep(l, CONNS, go[0], ready[1]);
-	group_enter(pid);
-	EQ(1, write(go[1], &byte, 1));
+	if (!member_fork(&m, CONNS))
+		accept_and_sleep(&m, CONNS);
+	EQ(1, write(m.go, &byte, 1));
 	for (i = 0; i < CONNS; i++) {
 		c[i] = sock();
-		OK(connect_to(c[i], &a));
+		OK(connect_to(c[i], &m.addr));
 	}
-	EQ(1, read(ready[0], &byte, 1));
+	EQ(1, read(m.ready, &byte, 1));
 	before = charged();
 	CHECK(before >= 0);
 	if (high)
@@ -816,12 +843,9 @@ static void charge_reader(const char *high)
 	CHECK(sent >= charged() - before);
 	if (high)
 		EQ(told, charged_to("memory.events", "high "));
-	OK(kill(pid, SIGKILL));
-	EQ(pid, waitpid(pid, NULL, 0));
+	member_end(&m);
 	for (i = 0; i < CONNS; i++)
 		close(c[i]);
-	close(l);
-	group_remove();
 }
 
 /* What arrives for him, by whatever worker, is his; as with TCP. */
@@ -843,25 +867,18 @@ CASE_ON(memory_cgroup_high, ON_SDP)
 static void charged_at_accept(bool reset)
 {
 	enum { CONNS = 32, EACH = 48 * 1024 };
-	int go[2], ready[2], c, l, i;
+	int c, i;
 	unsigned long long resets = counter("resets");
 	long long before;
 	struct linger off = { .l_onoff = 1 };
 	char byte = 0;
-	union addr a;
-	pid_t pid;
+	struct member m;
 
-	group_make();
-	OK(pipe(go));
-	OK(pipe(ready));
-	l = listener(&a, CONNS);
-	pid = OK(fork());
-	if (!pid)
-		accept_and_sleep(l, CONNS, go[0], ready[1]);
-	group_enter(pid);
+	if (!member_fork(&m, CONNS))
+		accept_and_sleep(&m, CONNS);
 	for (i = 0; i < CONNS; i++) {
 		c = sock();
-		OK(connect_to(c, &a));
+		OK(connect_to(c, &m.addr));
 		CHECK(fill(c, 1) > EACH);
 		if (reset) {
 			OK(setsockopt(c, SOL_SOCKET, SO_LINGER, &off, sizeof(off)));
@@ -872,13 +889,10 @@ static void charged_at_accept(bool reset)
 		EVENTUALLY(true, counter("resets") >= resets + CONNS);
 	before = charged();
 	CHECK(before >= 0);
-	EQ(1, write(go[1], &byte, 1));
-	EQ(1, read(ready[0], &byte, 1));
+	EQ(1, write(m.go, &byte, 1));
+	EQ(1, read(m.ready, &byte, 1));
 	EVENTUALLY(true, charged() >= before + CONNS * EACH);
-	OK(kill(pid, SIGKILL));
-	EQ(pid, waitpid(pid, NULL, 0));
-	close(l);
-	group_remove();
+	member_end(&m);
 }
 
 CASE(memory_cgroup_before_accept)
@@ -895,19 +909,19 @@ CASE_ON(memory_cgroup_reset_before_accept, ON_SDP)
 enum { SENDERS = 32, URGENT = 500 };
 
 /* Connects, and says so; sends on all of them when he is told to, and says how much. */
-static void write_much(const union addr *a, int go, int ready, bool urgent)
+static void write_much(const struct member *m, bool urgent)
 {
 	int c[SENDERS], i, n;
 	long long sent = 0;
 	char byte = 0;
 
-	EQ(1, read(go, &byte, 1));
+	EQ(1, read(m->go, &byte, 1));
 	for (i = 0; i < SENDERS; i++) {
 		c[i] = sock();
-		OK(connect_to(c[i], a));
+		OK(connect_to(c[i], &m->addr));
 	}
-	EQ(sizeof(sent), write(ready, &sent, sizeof(sent)));
-	EQ(1, read(go, &byte, 1));
+	EQ(sizeof(sent), write(m->ready, &sent, sizeof(sent)));
+	EQ(1, read(m->go, &byte, 1));
 	for (i = 0; i < SENDERS; i++) {
 		if (!urgent)
 			sent += fill(c[i], 1);
@@ -916,44 +930,33 @@ static void write_much(const union addr *a, int go, int ready, bool urgent)
 			if (send(c[i], "x", 1, MSG_OOB | MSG_DONTWAIT) == 1)
 				sent++;
 	}
-	EQ(sizeof(sent), write(ready, &sent, sizeof(sent)));
+	EQ(sizeof(sent), write(m->ready, &sent, sizeof(sent)));
 	pause();
 }
 
 /* Somebody in a memory cgroup sends to who does not read, and is in none. */
 static void charge_sender(bool urgent)
 {
-	int go[2], ready[2], l;
 	long long before, slab, sent;
-	union addr a;
-	pid_t pid;
+	struct member m;
 
-	group_make();
-	OK(pipe(go));
-	OK(pipe(ready));
-	l = listener(&a, SENDERS);
-	pid = OK(fork());
-	if (!pid) {
-		write_much(&a, go[0], ready[1], urgent);
+	if (!member_fork(&m, SENDERS)) {
+		write_much(&m, urgent);
 		_exit(0);
 	}
-	group_enter(pid);
-	EQ(1, write(go[1], "", 1));
-	EQ(sizeof(sent), read(ready[0], &sent, sizeof(sent)));
+	EQ(1, write(m.go, "", 1));
+	EQ(sizeof(sent), read(m.ready, &sent, sizeof(sent)));
 	before = charged();
 	slab = charged_to("memory.stat", "\nslab ");
-	EQ(1, write(go[1], "", 1));
-	EQ(sizeof(sent), read(ready[0], &sent, sizeof(sent)));
+	EQ(1, write(m.go, "", 1));
+	EQ(sizeof(sent), read(m.ready, &sent, sizeof(sent)));
 	/* Processors keep some to themselves, and tell of it later. */
 	if (urgent)
 		EVENTUALLY(true, charged_to("memory.stat", "\nslab ") - slab >=
 				 sent / 2 * in_slab("msg", "slab_size"));
 	else
 		EVENTUALLY(true, charged() >= before + SENDERS * 64 * 1024);
-	OK(kill(pid, SIGKILL));
-	EQ(pid, waitpid(pid, NULL, 0));
-	close(l);
-	group_remove();
+	member_end(&m);
 }
 
 /* The bytes that have not gone are the sender's, as with TCP. */
@@ -971,15 +974,15 @@ CASE_ON(memory_cgroup_sender_small, ON_SDP)
 enum { WRITERS = 32, WRITTEN = 5 << 18 };
 
 /* Reads nothing until he is told; then all of it. */
-static void read_late(int l, int go)
+static void read_late(const struct member *m)
 {
 	int s[WRITERS], i;
 	char byte;
 
-	EQ(1, read(go, &byte, 1));
+	EQ(1, read(m->go, &byte, 1));
 	for (i = 0; i < WRITERS; i++)
-		s[i] = accept_one(l);
-	EQ(1, read(go, &byte, 1));
+		s[i] = accept_one(m->l);
+	EQ(1, read(m->go, &byte, 1));
 	for (i = 0; i < WRITERS; i++)
 		EQ(WRITTEN, drain(s[i], 1, 0));
 }
@@ -992,41 +995,35 @@ static void read_late(int l, int go)
 CASE_LIMIT(memory_cgroup_max, ~0u, 60)
 {
 	struct task t[WRITERS] = { };
-	int go[2], l, i;
-	union addr a;
-	pid_t pid;
+	struct member m;
+	int i;
 
-	group_make();
 	if (on_sdp())
 		sysctl("zcopy_thresh", 0);
-	OK(pipe(go));
-	l = listener(&a, WRITERS);
-	pid = OK(fork());
-	if (!pid) {
-		read_late(l, go[0]);
+	if (!member_fork(&m, WRITERS)) {
+		read_late(&m);
 		_exit(0);
 	}
-	group_enter(pid);
 	put(group, "memory.max", "6M");
-	EQ(1, write(go[1], "", 1));
+	EQ(1, write(m.go, "", 1));
 	for (i = 0; i < WRITERS; i++) {
 		t[i].run = task_send_all;
 		t[i].fd = sock();
 		t[i].len = WRITTEN;
 		OK(set_int(t[i].fd, SOL_SOCKET, SO_SNDBUF, 32768));
-		OK(connect_to(t[i].fd, &a));
+		OK(connect_to(t[i].fd, &m.addr));
 		task_start(&t[i]);
 		CHECK(!t[i].done);
 	}
-	EQ(1, write(go[1], "", 1));
+	EQ(1, write(m.go, "", 1));
 	for (i = 0; i < WRITERS; i++) {
 		EQ(WRITTEN, task_join(&t[i]));
 		OK(shutdown(t[i].fd, SHUT_WR));
 	}
 	EQ(0, charged_to("memory.events", "oom_kill "));
-	CHILD_OK(pid);
+	CHILD_OK(m.pid);
 	for (i = 0; i < WRITERS; i++)
 		close(t[i].fd);
-	close(l);
+	close(m.l);
 	group_remove();
 }
