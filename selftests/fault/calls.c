@@ -272,13 +272,7 @@ CASE_ON(send_waits_for_memory, ON_SDP)
 	t.fd = p.c;
 	fault_aim(FAULT_IN_MODULE);
 	fault_strike("failslab", "1", "100", "-1");
-	catch(0);
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
-	catch(SA_RESTART);
-	OK(set_ms(p.c, SO_SNDTIMEO, 60000));
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
+	expect_eintr(&t, SO_SNDTIMEO);
 	OK(set_ms(p.c, SO_SNDTIMEO, 200));
 	start = ktap_watch();
 	FAILS(EAGAIN, send(p.c, fault_big, t.len, MSG_NOSIGNAL));

@@ -604,6 +604,19 @@ int still_waits_(struct task *t)
 	return 0;
 }
 
+int expect_eintr_(struct task *t, int timeo)
+{
+	catch(0);
+	start_and_signal(t);
+	FAILS(EINTR, task_join(t));
+	catch(SA_RESTART);
+	OK(set_ms(t->fd, timeo, 60000));
+	start_and_signal(t);
+	FAILS(EINTR, task_join(t));
+	OK(set_ms(t->fd, timeo, 0));
+	return 0;
+}
+
 static void *task_thread(void *arg)
 {
 	struct task *t = arg;

@@ -196,6 +196,12 @@ int start_and_signal_(struct task *t);
 /* It goes on after the handler. */
 int still_waits_(struct task *t);
 #define still_waits(t)		CALL(still_waits_(t))
+/*
+ * A signal ends it with EINTR if its handler is without SA_RESTART, or with one but under a
+ * time limit, which is @timeo of t->fd.  SA_RESTART stays, and there is no limit any more.
+ */
+int expect_eintr_(struct task *t, int timeo);
+#define expect_eintr(t, timeo)	CALL(expect_eintr_(t, timeo))
 
 /* Returns when thread @tid sleeps in the kernel; gives up after a second. */
 void wait_asleep(pid_t pid, pid_t tid);

@@ -218,24 +218,11 @@ CASE(accept_interrupted)
 	struct task t = { .run = task_accept, .fd = listener(&a, 4) };
 	int c = sock();
 
-	catch(0);
-	task_start(&t);
-	pthread_kill(t.thread, SIGUSR1);
-	FAILS(EINTR, task_join(&t));
-
-	catch(SA_RESTART);
-	task_start(&t);
-	pthread_kill(t.thread, SIGUSR1);
-	wait_asleep(getpid(), t.tid);
-	CHECK(!t.done);
+	expect_eintr(&t, SO_RCVTIMEO);
+	start_and_signal(&t);
+	still_waits(&t);
 	OK(connect_to(c, &a));
 	must_be_sdp(OK(task_join(&t)));
-
-	/* With a time limit it is never restarted. */
-	OK(set_ms(t.fd, SO_RCVTIMEO, 60000));
-	task_start(&t);
-	pthread_kill(t.thread, SIGUSR1);
-	FAILS(EINTR, task_join(&t));
 }
 
 /*

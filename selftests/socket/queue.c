@@ -168,23 +168,11 @@ CASE(recv_interrupted)
 
 	pair_open(&p);
 	t.fd = p.s;
-	catch(0);
-	task_start(&t);
-	pthread_kill(t.thread, SIGUSR1);
-	FAILS(EINTR, task_join(&t));
-
-	catch(SA_RESTART);
-	task_start(&t);
-	pthread_kill(t.thread, SIGUSR1);
-	wait_asleep(getpid(), t.tid);
-	CHECK(!t.done);
+	expect_eintr(&t, SO_RCVTIMEO);
+	start_and_signal(&t);
+	still_waits(&t);
 	send_text(p.c, "data");
 	EQ(4, task_join(&t));
-
-	OK(set_ms(p.s, SO_RCVTIMEO, 60000));
-	task_start(&t);
-	pthread_kill(t.thread, SIGUSR1);
-	FAILS(EINTR, task_join(&t));
 }
 
 /* A send that has taken something tells how much, else EINTR. */

@@ -64,14 +64,7 @@ CASE(signal_connect)
 	int l = full_listener(&a), s;
 	struct task t = { .run = task_connect, .fd = sock(), .addr = &a };
 
-	catch(0);
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
-	catch(SA_RESTART);
-	OK(set_ms(t.fd, SO_SNDTIMEO, 60000));
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
-	OK(set_ms(t.fd, SO_SNDTIMEO, 0));
+	expect_eintr(&t, SO_SNDTIMEO);
 	start_and_signal(&t);
 	still_waits(&t);
 	s = take(l, &t);
@@ -348,16 +341,9 @@ CASE(signal_send)
 	/* Nothing: EINTR, with a time limit in any case. */
 	sum = fill(p.c, 6);
 	nonblock(p.c, false);
-	catch(0);
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
-	catch(SA_RESTART);
-	OK(set_ms(p.c, SO_SNDTIMEO, 60000));
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
+	expect_eintr(&t, SO_SNDTIMEO);
 
 	/* Nothing, and no limit: it goes on, and all of it is sent once. */
-	OK(set_ms(p.c, SO_SNDTIMEO, 0));
 	start_and_signal(&all);
 	still_waits(&all);
 	recv_pattern(p.s, n, 5, 0);
@@ -473,14 +459,7 @@ CASE(signal_splice_from_socket)
 	OK(pipe(fds));
 	t.fd = p.s;
 	t.other = fds[1];
-	catch(0);
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
-	catch(SA_RESTART);
-	OK(set_ms(p.s, SO_RCVTIMEO, 60000));
-	start_and_signal(&t);
-	FAILS(EINTR, task_join(&t));
-	OK(set_ms(p.s, SO_RCVTIMEO, 0));
+	expect_eintr(&t, SO_RCVTIMEO);
 	start_and_signal(&t);
 	still_waits(&t);
 	send_text(p.c, "hello");
