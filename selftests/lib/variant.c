@@ -79,6 +79,14 @@ int bind_to(int fd, const union addr *a)
 	return bind(fd, &a->sa, addr_len(a));
 }
 
+int bind_here_(int fd, union addr *a)
+{
+	here(a, 0);
+	OK(bind_to(fd, a));
+	OK(name_of(fd, a));
+	return 0;
+}
+
 int connect_to(int fd, const union addr *a)
 {
 	return connect(fd, &a->sa, addr_len(a));

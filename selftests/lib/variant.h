@@ -56,6 +56,9 @@ void here(union addr *a, int port);
 void nobody(union addr *a);
 
 int bind_to(int fd, const union addr *a);
+/* Bound to this host and a free port, which is put into @a. */
+int bind_here_(int fd, union addr *a);
+#define bind_here(fd, a) CALL(bind_here_(fd, a))
 int connect_to(int fd, const union addr *a);
 
 /* What /proc/net/sdp_peers says of all ports (0) or of one: "tcp timeout", or NULL. */

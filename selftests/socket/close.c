@@ -825,9 +825,7 @@ CASE(close_fresh_and_bound)
 	fd = sock();
 	OK(close(fd));
 	fd = sock();
-	here(&a, 0);
-	OK(bind_to(fd, &a));
-	OK(name_of(fd, &a));
+	bind_here(fd, &a);
 	OK(close(fd));
 	fd = sock();
 	OK(bind_to(fd, &a));

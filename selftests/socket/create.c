@@ -116,9 +116,7 @@ CASE(bind_chosen_port)
 	union addr a, b;
 	int fd = sock();
 
-	here(&a, 0);
-	OK(bind_to(fd, &a));
-	OK(name_of(fd, &a));
+	bind_here(fd, &a);
 	OK(close(fd));
 	fd = sock();
 	OK(bind_to(fd, &a));
@@ -133,9 +131,7 @@ CASE(bind_in_use)
 	int fd = sock(), other = sock();
 	int tcp = OK(socket(variant->family, SOCK_STREAM, 0));
 
-	here(&a, 0);
-	OK(bind_to(fd, &a));
-	OK(name_of(fd, &a));
+	bind_here(fd, &a);
 	FAILS(EADDRINUSE, bind_to(other, &a));
 	FAILS(EADDRINUSE, bind_to(tcp, &a));
 	addr_any(&any, variant->family, addr_port(&a));

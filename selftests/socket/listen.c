@@ -302,9 +302,7 @@ CASE(listener_shutdown)
 	union addr a, b;
 
 	/* A port that the kernel chose would be another one afterwards. */
-	here(&a, 0);
-	OK(bind_to(fd, &a));
-	OK(name_of(fd, &a));
+	bind_here(fd, &a);
 	close(fd);
 	OK(set_int(t.fd, SOL_SOCKET, SO_REUSEADDR, 1));
 	OK(bind_to(t.fd, &a));
@@ -725,9 +723,7 @@ CASE(backlog_exact)
 		union addr a;
 
 		l = sock();
-		here(&a, 0);
-		OK(bind_to(l, &a));
-		OK(name_of(l, &a));
+		bind_here(l, &a);
 		was = set_somaxconn(MOST);
 		err = listen(l, n);
 		set_somaxconn(was);
@@ -748,9 +744,7 @@ CASE(backlog_exact_again)
 
 	if (variant->via == VIA_ULP)
 		sysctl("connect_timeout", ktap_ms(5000));
-	here(&a, 0);
-	OK(bind_to(l, &a));
-	OK(name_of(l, &a));
+	bind_here(l, &a);
 	for (i = 0; i < ARRAY_SIZE(backlogs); i++) {
 		int n = backlogs[i], was = set_somaxconn(MOST), err = listen(l, n);
 
