@@ -413,6 +413,25 @@ unsigned int notified_(int fd, unsigned int next, bool *copied)
 	return n;
 }
 
+int expect_connected_(int fd)
+{
+	EQ_HEX(POLLOUT, await(fd, POLLOUT));
+	EQ(0, get_int(fd, SOL_SOCKET, SO_ERROR));
+	must_be_sdp(fd);
+	return 0;
+}
+
+int serves_(int l, const union addr *a)
+{
+	int c = sock(), s;
+
+	OK(connect_to(c, a));
+	s = accept_one(l);
+	send_text(c, "hi");
+	recv_text(s, "hi");
+	return 0;
+}
+
 int expect_reset_(int fd)
 {
 	char c;

@@ -183,6 +183,14 @@ unsigned int notified_(int fd, unsigned int next, bool *copied);
 unsigned int notified_any_(int fd, unsigned int *first, bool *copied);
 #define notified_any(...) CALL(notified_any_(__VA_ARGS__))
 
+/* A connect() that was begun succeeds; on SDP the connection is SDP. */
+int expect_connected_(int fd);
+#define expect_connected(fd) CALL(expect_connected_(fd))
+
+/* Who connects to @a is accepted from @l, and heard there. */
+int serves_(int l, const union addr *a);
+#define serves(l, a)	CALL(serves_(l, a))
+
 /* Reset by the peer, as seen by this end. */
 int expect_reset_(int fd);
 #define expect_reset(fd) CALL(expect_reset_(fd))

@@ -535,9 +535,7 @@ CASE(connect_unspec_connecting)
 	OK(connect(c, &x.sa, sizeof(x.in)));
 	EQ(ECONNRESET, get_int(c, SOL_SOCKET, SO_ERROR));
 	FAILS(EINPROGRESS, connect_to(c, &b));
-	EQ_HEX(POLLOUT, await(c, POLLOUT));
-	EQ(0, get_int(c, SOL_SOCKET, SO_ERROR));
-	must_be_sdp(c);
+	expect_connected(c);
 	accept_one(l);
 }
 
@@ -563,7 +561,7 @@ CASE(connect_unspec_error_left)
 CASE(connect_unspec_listener)
 {
 	union addr x = { .sa.sa_family = AF_UNSPEC }, a, b;
-	int l = listener(&a, 4), c = sock(), s;
+	int l = listener(&a, 4), c = sock();
 
 	OK(connect_to(c, &a));
 	must_be_sdp(c);
@@ -579,11 +577,7 @@ CASE(connect_unspec_listener)
 	if (addr_port(&a) != addr_port(&b))
 		FAILS(ECONNREFUSED, connect_to(sock(), &a));
 	here(&a, addr_port(&b));
-	c = sock();
-	OK(connect_to(c, &a));
-	s = accept_one(l);
-	send_text(c, "second life");
-	recv_text(s, "second life");
+	serves(l, &a);
 }
 
 /* Many at once, each with its own byte. */
@@ -600,9 +594,7 @@ CASE(connect_many)
 		FAILS(EINPROGRESS, connect_to(c[i], &a));
 	}
 	for (i = 0; i < N; i++) {
-		EQ_HEX(POLLOUT, await(c[i], POLLOUT));
-		EQ(0, get_int(c[i], SOL_SOCKET, SO_ERROR));
-		must_be_sdp(c[i]);
+		expect_connected(c[i]);
 		x = i;
 		EQ(1, send(c[i], &x, 1, 0));
 	}

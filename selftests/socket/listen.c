@@ -24,7 +24,7 @@ CASE(listen_sets_acceptconn)
 CASE(listen_unbound)
 {
 	union addr a, any;
-	int l = sock(), c, s;
+	int l = sock();
 
 	OK(listen(l, 4));
 	OK(name_of(l, &a));
@@ -32,11 +32,7 @@ CASE(listen_unbound)
 	addr_any(&any, variant->family, addr_port(&a));
 	CHECK(addr_equal(&a, &any));
 	here(&a, addr_port(&a));
-	c = sock();
-	OK(connect_to(c, &a));
-	s = accept_one(l);
-	send_text(c, "hi");
-	recv_text(s, "hi");
+	serves(l, &a);
 }
 
 CASE(listen_twice)
@@ -199,17 +195,13 @@ CASE(accept_bad_address)
 {
 	union addr a;
 	socklen_t len = sizeof(a);
-	int l = listener(&a, 4), c = sock(), s;
+	int l = listener(&a, 4), c = sock();
 
 	OK(connect_to(c, &a));
 	await(l, POLLIN);
 	FAILS(EFAULT, accept(l, (void *)8, &len));
 	await(c, POLLIN | POLLHUP | POLLERR);
-	c = sock();
-	OK(connect_to(c, &a));
-	s = accept_one(l);
-	send_text(c, "hi");
-	recv_text(s, "hi");
+	serves(l, &a);
 }
 
 CASE(accept_interrupted)
