@@ -625,21 +625,31 @@ CASE(linger_waits)
 }
 BY_CLOCK(linger_waits);
 
-CASE(linger_time_over)
+/* close(p->c) waits for a second, and all of @sum, key 5, is there for p->s after it. */
+static int lingers_a_second_(const struct pair *p, long long sum)
 {
 	struct ktap_watch start;
+
+	linger(p->c, 1);
+	start = ktap_watch();
+	OK(close(p->c));
+	WAITED(1000, ktap_ms(5000), start);
+	/* Given up waiting, not sending. */
+	EQ(sum, drain(p->s, 5, 0));
+	return 0;
+}
+
+#define lingers_a_second(p, sum)	CALL(lingers_a_second_(p, sum))
+
+CASE(linger_time_over)
+{
 	long long sum;
 	struct pair p;
 
 	pair_open(&p);
 	sum = fill(p.c, 5);
 	nonblock(p.c, false);
-	linger(p.c, 1);
-	start = ktap_watch();
-	OK(close(p.c));
-	WAITED(1000, ktap_ms(5000), start);
-	/* Given up waiting, not sending. */
-	EQ(sum, drain(p.s, 5, 0));
+	lingers_a_second(&p, sum);
 }
 BY_CLOCK(linger_time_over);
 
@@ -676,35 +686,25 @@ BY_CLOCK(linger_slow_reader);
 /* TCP does not ask whether the descriptor was non-blocking. */
 CASE(linger_nonblocking)
 {
-	struct ktap_watch start;
 	long long sum;
 	struct pair p;
 
 	pair_open(&p);
 	sum = fill(p.c, 5);
-	linger(p.c, 1);
-	start = ktap_watch();
-	OK(close(p.c));
-	WAITED(1000, ktap_ms(5000), start);
-	EQ(sum, drain(p.s, 5, 0));
+	lingers_a_second(&p, sum);
 }
 BY_CLOCK(linger_nonblocking);
 
 /* After shutdown() too. */
 CASE(linger_after_shutdown)
 {
-	struct ktap_watch start;
 	long long sum;
 	struct pair p;
 
 	pair_open(&p);
 	sum = fill(p.c, 5);
 	OK(shutdown(p.c, SHUT_WR));
-	linger(p.c, 1);
-	start = ktap_watch();
-	OK(close(p.c));
-	WAITED(1000, ktap_ms(5000), start);
-	EQ(sum, drain(p.s, 5, 0));
+	lingers_a_second(&p, sum);
 }
 BY_CLOCK(linger_after_shutdown);
 

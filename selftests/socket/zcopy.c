@@ -471,17 +471,26 @@ CASE(zcopy_nobody_reads)
 	EQ(n, drain(p.s, 1, 0));
 }
 
+/* More than fits is sent by p->c, and nobody reads yet. */
+static int send_long_(struct pair *p, struct task *t)
+{
+	pair_open(p);
+	*t = (struct task){ .run = task_send, .fd = p->c, .len = 16 * LONG };
+	t->buf = pattern(t->len, 0);
+	task_start(t);
+	return 0;
+}
+
+#define send_long(p, t)	CALL(send_long_(p, t))
+
 /* A signal ends the wait; what was sent by then is told, and comes. */
 CASE(zcopy_signal)
 {
-	struct task t = { .run = task_send, .len = 16 * LONG };
+	struct task t;
 	struct pair p;
 
 	catch(0);
-	pair_open(&p);
-	t.fd = p.c;
-	t.buf = pattern(t.len, 0);
-	task_start(&t);
+	send_long(&p, &t);
 	pthread_kill(t.thread, SIGUSR1);
 	CHECK(task_join(&t) > 0 && t.ret < (long long)t.len);
 	OK(shutdown(p.c, SHUT_WR));
@@ -516,14 +525,10 @@ CASE(zcopy_killed)
 /* His other thread ends the stream under him. */
 CASE(zcopy_shutdown)
 {
-	struct task t = { .run = task_send, .len = 16 * LONG,
-			  .flags = MSG_NOSIGNAL };
+	struct task t;
 	struct pair p;
 
-	pair_open(&p);
-	t.fd = p.c;
-	t.buf = pattern(t.len, 0);
-	task_start(&t);
+	send_long(&p, &t);
 	OK(shutdown(p.c, SHUT_WR));
 	CHECK(task_join(&t) > 0 && t.ret < (long long)t.len);
 	EQ(t.ret, drain(p.s, 1, 0));
@@ -532,14 +537,10 @@ CASE(zcopy_shutdown)
 /* The reader goes and leaves most of it. */
 CASE(zcopy_reader_goes)
 {
-	struct task t = { .run = task_send, .len = 16 * LONG,
-			  .flags = MSG_NOSIGNAL };
+	struct task t;
 	struct pair p;
 
-	pair_open(&p);
-	t.fd = p.c;
-	t.buf = pattern(t.len, 0);
-	task_start(&t);
+	send_long(&p, &t);
 	recv_pattern(p.s, 100000, 1, 0);
 	OK(close(p.s));
 	CHECK(task_join(&t) < (long long)t.len);
