@@ -241,6 +241,19 @@ CASE_ON(fallback_default, ON_SDP)
 
 /* ------------------------------------------------------------ where TCP speaks */
 
+/* @c connects by TCP to @a, where @l listens; the other end. */
+static int goes_by_tcp_(int c, int l, const union addr *a)
+{
+	int s;
+
+	OK(connect_to(c, a));
+	s = accept_any(l);
+	must_be_tcp(c);
+	return s;
+}
+
+#define goes_by_tcp(...)	CALL(goes_by_tcp_(__VA_ARGS__))
+
 CASE_ON(ulp_connect_to_tcp, ON_ULP)
 {
 	union addr a, x;
@@ -248,9 +261,7 @@ CASE_ON(ulp_connect_to_tcp, ON_ULP)
 
 	OK(set_int(c, SOL_TCP, TCP_NODELAY, 1));
 	OK(set_int(c, SOL_SOCKET, SO_SNDBUF, 50000));
-	OK(connect_to(c, &a));
-	s = accept_any(l);
-	must_be_tcp(c);
+	s = goes_by_tcp(c, l, &a);
 	/* Same socket, same options, same answers. */
 	EQ(1, get_int(c, SOL_TCP, TCP_NODELAY));
 	EQ(100000, get_int(c, SOL_SOCKET, SO_SNDBUF));
@@ -340,19 +351,13 @@ CASE_ON(explicit_connect_to_tcp, ON_EXPLICIT)
 CASE_ON(explicit_connect_to_tcp_with_fallback, ON_EXPLICIT)
 {
 	union addr a;
-	int l = tcp_listener(&a), c = sock(), s;
+	int l = tcp_listener(&a), c = sock();
 
 	OK(set_int(c, SOL_SDP, SDP_FALLBACK, 1));
-	OK(connect_to(c, &a));
-	s = accept_any(l);
-	must_be_tcp(c);
-	talk(c, s);
+	talk(c, goes_by_tcp(c, l, &a));
 	sysctl("fallback", 1);
 	c = sock();
-	OK(connect_to(c, &a));
-	s = accept_any(l);
-	must_be_tcp(c);
-	talk(c, s);
+	talk(c, goes_by_tcp(c, l, &a));
 }
 
 CASE_ON(ulp_without_fallback, ON_ULP)
@@ -532,18 +537,13 @@ CASE_ON(ulp_loopback, ON_ULP)
 	int l = any_listener(&a, variant->family, 1), c = sock(), s;
 
 	loopback(&a, addr_port(&a));
-	OK(connect_to(c, &a));
-	s = accept_any(l);
-	must_be_tcp(c);
+	s = goes_by_tcp(c, l, &a);
 	must_be_tcp(s);
 	talk(c, s);
 	/* the wildcard address is the loopback too */
 	addr_any(&a, variant->family, addr_port(&a));
 	c = sock();
-	OK(connect_to(c, &a));
-	s = accept_any(l);
-	must_be_tcp(c);
-	talk(c, s);
+	talk(c, goes_by_tcp(c, l, &a));
 }
 
 CASE_ON(explicit_loopback, ON_EXPLICIT)
@@ -573,9 +573,7 @@ CASE_ON(disabled, ON_SDP)
 	sysctl("enable", 0);
 	c = sock();
 	if (variant->via == VIA_ULP) {
-		OK(connect_to(c, &a));
-		s = accept_any(l);
-		must_be_tcp(c);
+		s = goes_by_tcp(c, l, &a);
 		must_be_tcp(s);
 		talk(c, s);
 	} else {
