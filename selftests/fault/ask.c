@@ -30,14 +30,22 @@ static int call_poll(struct step *st)
 }
 
 /* Nothing was there; what comes later is told. */
-static void after_poll(struct step *st, int ret)
+static int later_is_told_(struct step *st, int ret, int (*call)(struct step *st))
 {
 	if (ret < 0)
-		ret = OK(call_poll(st));
+		ret = OK(call(st));
 	EQ(0, ret);
 	send_pattern(st->p.c, 1, 9, 0);
-	EVENTUALLY(ASKED, call_poll(st));
+	EVENTUALLY(ASKED, call(st));
 	recv_pattern(st->p.s, 1, 9, 0);
+	return 0;
+}
+
+#define later_is_told(...)	CALL(later_is_told_(__VA_ARGS__))
+
+static void after_poll(struct step *st, int ret)
+{
+	later_is_told(st, ret, call_poll);
 	fault_talk(st->p.c, st->p.s);
 }
 
@@ -78,12 +86,7 @@ static void after_select(struct step *st, int ret)
 {
 	int i;
 
-	if (ret < 0)
-		ret = OK(call_select(st));
-	EQ(0, ret);
-	send_pattern(st->p.c, 1, 9, 0);
-	EVENTUALLY(ASKED, call_select(st));
-	recv_pattern(st->p.s, 1, 9, 0);
+	later_is_told(st, ret, call_select);
 	for (i = 0; i < ASKED; i++)
 		close(selected[i]);
 	fault_talk(st->p.c, st->p.s);
