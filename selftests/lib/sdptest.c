@@ -131,7 +131,7 @@ const char *peer_known(const union addr *a, int port)
 	return found;
 }
 
-int sockets_shown(__u32 states)
+int diag_ask(int what, __u32 states)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -142,18 +142,32 @@ int sockets_shown(__u32 states)
 			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 		},
-		.req = { .sdiag_family = AF_INET_SDP, .sdr_states = states },
+		.req = {
+			.sdiag_family = AF_INET_SDP, .sdr_what = what, .sdr_states = states,
+		},
 	};
+	int fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+	int err;
+
+	if (send(fd, &msg, sizeof(msg), 0) == sizeof(msg))
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+int sockets_shown(__u32 states)
+{
 	static union {
 		struct nlmsghdr nlh;
 		char bytes[32768];
 	} buf;
-	int fd, n, len, seen = 0, err = 0;
+	int fd = diag_ask(0, states), n, len, seen = 0, err = 0;
 	struct nlmsghdr *h;
 
-	fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-	if (send(fd, &msg, sizeof(msg), 0) < 0)
-		err = errno;
+	if (fd < 0)
+		return -1;
 	for (n = 1; !err && n; ) {
 		len = recv(fd, &buf, sizeof(buf), 0);
 		if (len < 0)

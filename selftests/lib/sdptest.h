@@ -25,7 +25,6 @@ union addr;
 /* ------------------------------------------------------------------- sockets */
 
 /* How a socket is made: the words of variants.def. */
-/* How a socket is made: the words of variants.def. */
 enum via {
 	VIA_TCP,
 	VIA_FAMILY,	/* socket(27) */
@@ -54,6 +53,11 @@ unsigned long long counter(const char *name);
  * written there of this address with this port (0: all of them).
  */
 const char *peer_known(const union addr *a, int port);
+/*
+ * A socket that sock_diag answers from, @what and @states as in struct sdp_diag_req; -1
+ * with errno.
+ */
+int diag_ask(int what, __u32 states);
 /* How many connections and listeners sock_diag shows in these states, as in
  * struct sdp_diag_req; -1 with errno.
  */

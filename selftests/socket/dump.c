@@ -33,25 +33,10 @@ struct dump {
 
 static void dump_begin(struct dump *d, int what, __u32 states, unsigned char *shown)
 {
-	struct {
-		struct nlmsghdr nlh;
-		struct sdp_diag_req req;
-	} msg = {
-		.nlh = {
-			.nlmsg_len = sizeof(msg),
-			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-		},
-		.req = {
-			.sdiag_family = AF_INET_SDP, .sdr_what = what, .sdr_states = states,
-		},
-	};
-
 	*d = (struct dump){ .shown = shown };
 	if (shown)
 		memset(shown, 0, 65536);
-	d->fd = OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-	EQ(sizeof(msg), send(d->fd, &msg, sizeof(msg), 0));
+	d->fd = OK(diag_ask(what, states));
 }
 
 /* A dozen or so: the kernel fills what it is given.  false: there is no more. */
