@@ -16,9 +16,7 @@ enum { HIGHER = 64 * 64 };	/* XA_CHUNK_SIZE entries at each of two levels */
 int main(int argc, char **argv)
 {
 	struct ibv_qp *kept, *qp;
-	struct ibv_context *ctx;
-	struct ibv_cq *cq;
-	struct ibv_pd *pd;
+	struct verbs v;
 	unsigned int n;
 	int i;
 
@@ -26,21 +24,17 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: softroce_nodes DEVICE COMMAND...\n");
 		return 2;
 	}
-	ctx = verbs_opened(argv[1]);
-	pd = ibv_alloc_pd(ctx);
-	verbs_must(!!pd, "ibv_alloc_pd");
-	cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
-	verbs_must(!!cq, "ibv_create_cq");
-	kept = verbs_made(pd, cq);
+	v = verbs_opened(argv[1]);
+	kept = verbs_made(&v);
 	verbs_must(kept->qp_num < HIGHER, "a queue pair of a low number");
 	do {
-		qp = verbs_made(pd, cq);
+		qp = verbs_made(&v);
 		n = qp->qp_num;
 		ibv_destroy_qp(qp);
 	} while (n != HIGHER - 1);
 	for (i = 2; i < argc; i++) {
 		verbs_must(!system(argv[i]), argv[i]);
-		qp = verbs_made(pd, cq);
+		qp = verbs_made(&v);
 		/* Of a lower number, if the device had no place beside. */
 		printf("after number %u, and %s: %u\n", n, argv[i], qp->qp_num);
 		n = qp->qp_num;

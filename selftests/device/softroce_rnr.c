@@ -54,11 +54,9 @@ static void connected(struct ibv_qp *qp, const struct ibv_qp *to, int gid_index)
 int main(int argc, char **argv)
 {
 	int gid_index = argc > 2 ? atoi(argv[2]) : 1, n = 0;
-	struct ibv_context *ctx;
 	struct ibv_qp *from, *to;
-	struct ibv_cq *cq;
-	struct ibv_pd *pd;
 	struct ibv_mr *mr;
+	struct verbs v;
 	struct ibv_wc wc;
 	time_t end;
 
@@ -66,15 +64,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: softroce_rnr DEVICE [GID_INDEX]\n");
 		return 2;
 	}
-	ctx = verbs_opened(argv[1]);
-	pd = ibv_alloc_pd(ctx);
-	verbs_must(!!pd, "ibv_alloc_pd");
-	cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
-	verbs_must(!!cq, "ibv_create_cq");
-	mr = ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+	v = verbs_opened(argv[1]);
+	mr = ibv_reg_mr(v.pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
 	verbs_must(!!mr, "ibv_reg_mr");
-	from = verbs_made(pd, cq);
-	to = verbs_made(pd, cq);
+	from = verbs_made(&v);
+	to = verbs_made(&v);
 	connected(from, to, gid_index);
 	connected(to, from, gid_index);
 
@@ -92,7 +86,7 @@ int main(int argc, char **argv)
 	sleep(NOT_READY);
 	verbs_must(!ibv_post_recv(to, &recv, &bad_recv), "ibv_post_recv");
 	for (end = time(NULL) + PATIENCE; time(NULL) < end; usleep(10000)) {
-		n = ibv_poll_cq(cq, 1, &wc);
+		n = ibv_poll_cq(v.cq, 1, &wc);
 		if (n && (n < 0 || wc.qp_num == from->qp_num))
 			break;
 	}
@@ -105,8 +99,8 @@ int main(int argc, char **argv)
 	ibv_destroy_qp(from);
 	ibv_destroy_qp(to);
 	ibv_dereg_mr(mr);
-	ibv_destroy_cq(cq);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(ctx);
+	ibv_destroy_cq(v.cq);
+	ibv_dealloc_pd(v.pd);
+	ibv_close_device(v.ctx);
 	return 0;
 }

@@ -7,9 +7,15 @@
 
 /* Ends the program with 2, and errno's text, unless @well. */
 void verbs_must(int well, const char *what);
-/* The device of this name, or the program ends. */
-struct ibv_context *verbs_opened(const char *name);
+struct verbs {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;	/* of four entries */
+};
+
+/* The device of this name, and what a queue pair needs of it, or the program ends. */
+struct verbs verbs_opened(const char *name);
 /* An RC queue pair for one message each way, or the program ends. */
-struct ibv_qp *verbs_made(struct ibv_pd *pd, struct ibv_cq *cq);
+struct ibv_qp *verbs_made(const struct verbs *v);
 
 #endif /* _SELFTESTS_VERBS_H */
