@@ -18,6 +18,7 @@
  * unloaded when nobody makes or destroys queue pairs.
  */
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/module.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
@@ -184,17 +185,7 @@ static struct ib_client verbs_client = {
 	.remove	= verbs_remove,
 };
 
-static int __init verbs_init(void)
-{
-	return ib_register_client(&verbs_client);
-}
-module_init(verbs_init);
-
-static void __exit verbs_exit(void)
-{
-	ib_unregister_client(&verbs_client);
-}
-module_exit(verbs_exit);
+module_driver(verbs_client, ib_register_client, ib_unregister_client);
 
 MODULE_DESCRIPTION("Events of verbs that soft-RoCE does not raise");
 MODULE_LICENSE("GPL");
