@@ -5,7 +5,7 @@ forget its key; imported by wire.py.
 import sdp_decode as sdp
 from adverts import INLINE, PIECE, SIZE, moved, pipelined, reads_pipelined, receives, wants
 from harness import BROKEN, case
-from roce import FACTOR
+from roce import FACTOR, must_be_refused
 from sockets import pattern
 from writes import has_read
 
@@ -17,14 +17,6 @@ def able(t, cap=INVALIDATE, **hello):
     t.sysctl('zcopy_wait', int(5000 * FACTOR))
     ipv = 6 if t.peer.port.v6 else 4
     return t.up(t.peer.hello(t.host, **{'max_adverts': 4, 'ipv_cap': ipv << 4 | cap, **hello}))
-
-
-def refused(c, what):
-    try:
-        what()
-        assert False, 'that was not refused'
-    except PermissionError:
-        pass
 
 
 @case(('all at once', 100000), ('piece by piece', 2000000), ipv=(4, 6), accept=1, src_avail=2)
@@ -92,7 +84,7 @@ def is_ended_by_who_has_read(t):
         assert t.remote.sent_meanwhile(s) == PIECE
     assert moved(t, before, 'keys_ended', 'bytes_lent') == (3, 4 * PIECE)
     t.talk(c, s)
-    refused(c, lambda: c.qp.read(offer.va, offer.rkey, 100))
+    must_be_refused(lambda: c.qp.read(offer.va, offer.rkey, 100), 'a read of what was ended')
     t.close(s)
     t.counted_by_case = {'resets', 'aborts'}
 

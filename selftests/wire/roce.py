@@ -247,6 +247,15 @@ def mra(ours, theirs, of, timeout):
     return struct.pack('>IIBB', ours, theirs, of << 6, timeout << 3)
 
 
+def must_be_refused(what, name):
+    """An RDMA request that the other device refuses."""
+    try:
+        what()
+    except PermissionError:
+        return
+    assert False, f'{name} was not refused'
+
+
 class Qp:
     """One end of a reliable connection."""
 
