@@ -294,8 +294,7 @@ def heads(c, size):
 
 
 def is_still_there(c):
-    c.bufs = 32                 # who was told of 65535 may have used more than 4
-    c.send(sdp.DATA)
+    c.post(32)                  # who was told of 65535 may have used more than 4
     c.send(sdp.SUSP_COMM, sid=1)
     hears(c, sdp.SUSP_COMM_ACK)
 

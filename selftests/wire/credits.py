@@ -18,8 +18,7 @@ def starts_without_credits(t, bufs):
     c, s = t.down(bufs=bufs)
     t.sent(s, 1000)
     t.quiet(c)
-    c.bufs = 32
-    c.send(sdp.DATA)
+    c.post(32)
     c.expect_data(pattern(1000))
     t.talk(c, s)
     t.kernel_closes(c, s)
@@ -32,8 +31,7 @@ def withholds_credits(t):
     t.sent(s, 10 * FULL)
     got = b''.join(c.expect(sdp.DATA).payload for _ in range(4))
     t.quiet(c, seconds=1)
-    c.bufs = 32
-    c.send(sdp.DATA)
+    c.post(32)
     c.expect_data(pattern(10 * FULL)[len(got):])
     assert got == pattern(10 * FULL)[:len(got)]
     t.kernel_closes(c, s)
@@ -75,8 +73,7 @@ def last_credit_for_an_update(t):
     # The first of them is not read yet, or is: with three one more may come.
     assert m.mid == sdp.DATA and not m.payload and m.bufs >= 3
     t.quiet(c)
-    c.bufs = 32
-    c.send(sdp.DATA)
+    c.post(32)
     t.talk(c, s)
     t.kernel_closes(c, s)
 
@@ -105,8 +102,7 @@ def updates_come_to_rest(t):
     print(f'# {answers} updates answered')
     assert answers < 8, f'{answers} updates answered'
     t.reads(s, pattern(FULL) * 2)
-    c.bufs = 32
-    c.send(sdp.DATA)
+    c.post(32)
     t.talk(c, s)
     t.kernel_closes(c, s)
 
@@ -426,8 +422,7 @@ def asks_for_less_when_idle(t, answer):
     # It is over, or will not be had: it does not ask again.
     t.quiet(c, seconds=1.5)
     assert c.heard_mids.count(sdp.CH_RCV_BUF) == 1
-    c.bufs = 32
-    c.send(sdp.DATA)
+    c.post(32)
     until('it is told', lambda: t.remote.info(s)['peer_bufs'] == 32)
     t.sent(s, wire.RCVSZ - 16)
     m = c.recv()

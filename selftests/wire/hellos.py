@@ -69,8 +69,7 @@ def hello_accepted(t, field):
     """What a Hello has no use for is not looked at; Bufs are what they like."""
     c, s = t.up(t.peer.hello(t.host, **field))
     if c.bufs < 32:
-        c.bufs = 32
-        c.send(sdp.DATA)
+        c.post(32)
     t.talk(c, s)
     t.kernel_closes(c, s)
 
@@ -285,8 +284,7 @@ def send_rep(c, mid, raw=bytes(180)):
 def hello_ack_accepted(t, field):
     c, s = t.down(**field)
     if c.bufs < 32:
-        c.bufs = 32
-        c.send(sdp.DATA)
+        c.post(32)
     t.talk(c, s)
     t.kernel_closes(c, s)
 

@@ -422,8 +422,7 @@ def back_to_combined_with_an_advert(t):
     c.send(sdp.DATA, pattern(1000))
     t.reads(s, pattern(1000))
     # The answer that was owed, and had no credit, is not any more.
-    c.bufs = 32
-    c.send(sdp.DATA)
+    c.post(32)
     t.talk(c, s)
     t.kernel_closes(c, s)
 
@@ -436,8 +435,7 @@ def send_sm_waits_for_a_credit(t):
     c.send(sdp.SRC_AVAIL, pattern(64), **SRC)
     t.reads(s, pattern(64))
     t.quiet(c)
-    c.bufs = 32
-    c.send(sdp.DATA)
+    c.post(32)
     c.expect(sdp.SEND_SM)
     c.send_data(pattern(1000)[64:])
     t.reads(s, pattern(1000)[64:])

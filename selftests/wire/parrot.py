@@ -11,7 +11,6 @@ them: it is the bystander, and what it reads is what it wrote.
 Steered like sockets.py's agent, by JSON lines.
 """
 import errno
-import json
 import mmap
 import os
 import select
@@ -24,7 +23,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from sockets import (
-    ECHO_PORT, SDP_INFO, SOL_SDP, TRACE, Agent, diag, new, pattern, read_info)  # noqa: E402
+    ECHO_PORT, SDP_INFO, SOL_SDP, TRACE, Agent, diag, new, obey, pattern, read_info)  # noqa: E402
 
 PORT = 7001
 GREETING = pattern(100, 9)
@@ -283,12 +282,7 @@ class Parrot(Agent):
             sys.exit()
         *lines, self.input = (self.input + data).split(b'\n')
         for line in lines:
-            name, args = json.loads(line)
-            try:
-                value = getattr(self, name)(*args)
-            except OSError as e:
-                value = {'errno': e.errno}
-            print(json.dumps(value), flush=True)
+            obey(self, line)
 
     def run(self):
         while True:

@@ -151,6 +151,11 @@ class Conn:
         self.qp.send(msg.pack(), ends=ends)
         return msg
 
+    def post(self, bufs):
+        """So many buffers are posted from now on, and an empty Data tells."""
+        self.bufs = bufs
+        self.send(sdp.DATA)
+
     def send_raw(self, data):
         self.mseq = (self.mseq + 1) & 0xffffffff
         self.qp.send(data)

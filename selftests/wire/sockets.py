@@ -434,15 +434,20 @@ class Agent:
         return self.recv(n, size) == data.hex()
 
 
+def obey(agent, line):
+    """The line names a method and its arguments: what that returns, or errno, is printed."""
+    name, args = json.loads(line)
+    try:
+        value = getattr(agent, name)(*args)
+    except OSError as e:
+        value = {'errno': e.errno}
+    print(json.dumps(value), flush=True)
+
+
 def agent():
     a = Agent()
     for line in sys.stdin:
-        name, args = json.loads(line)
-        try:
-            value = getattr(a, name)(*args)
-        except OSError as e:
-            value = {'errno': e.errno}
-        print(json.dumps(value), flush=True)
+        obey(a, line)
 
 
 class Remote:
