@@ -207,6 +207,12 @@ int set_int(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value));
 }
 
+int set_bufs(int fd, int size)
+{
+	return set_int(fd, SOL_SOCKET, SO_SNDBUF, size) ?:
+	       set_int(fd, SOL_SOCKET, SO_RCVBUF, size);
+}
+
 int set_ms(int fd, int option, int ms)
 {
 	struct timeval tv = {

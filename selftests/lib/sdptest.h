@@ -66,6 +66,8 @@ int sockets_shown(__u32 states);
 void nonblock(int fd, bool on);
 int get_int(int fd, int level, int option);
 int set_int(int fd, int level, int option, int value);
+/* SO_SNDBUF and SO_RCVBUF. */
+int set_bufs(int fd, int size);
 int set_ms(int fd, int option, int ms);
 int tcp_state(int fd);
 /*

@@ -229,6 +229,14 @@ int pair_open_(struct pair *p)
 	return pair_finish(p);
 }
 
+int pair_open_bufs_(struct pair *p, int sndbuf, int rcvbuf)
+{
+	pair_start(p);
+	OK(set_int(p->c, SOL_SOCKET, SO_SNDBUF, sndbuf));
+	OK(set_int(p->l, SOL_SOCKET, SO_RCVBUF, rcvbuf));
+	return pair_finish(p);
+}
+
 int pair_shut_(const struct pair *p)
 {
 	enum { FIN_WAIT2 = 5, CLOSED = 7, CLOSE_WAIT = 8 };

@@ -116,6 +116,10 @@ int pair_start_(struct pair *p);
 int pair_finish_(struct pair *p);
 #define pair_finish(p)	CALL(pair_finish_(p))
 
+/* pair_open(): the client has @sndbuf for what it sends, the server @rcvbuf for what comes. */
+int pair_open_bufs_(struct pair *p, int sndbuf, int rcvbuf);
+#define pair_open_bufs(...)	CALL(pair_open_bufs_(__VA_ARGS__))
+
 /* Shut down, c first, and in each of TCP's states meanwhile. */
 int pair_shut_(const struct pair *p);
 #define pair_shut(p)	CALL(pair_shut_(p))

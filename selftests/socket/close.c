@@ -660,10 +660,7 @@ CASE(linger_slow_reader)
 	long long sum, pos, n;
 	struct pair p;
 
-	pair_start(&p);
-	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 65536));
-	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 32768));
-	pair_finish(&p);
+	pair_open_bufs(&p, 65536, 32768);
 	sum = fill(p.c, 5);
 	nonblock(p.c, false);
 	linger(p.c, 15);

@@ -453,10 +453,8 @@ CASE(memory_within_buffers)
 		struct pair p;
 
 		pair_start(&p);
-		OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, size));
-		OK(set_int(p.l, SOL_SOCKET, SO_SNDBUF, size));
-		OK(set_int(p.c, SOL_SOCKET, SO_RCVBUF, size));
-		OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, size));
+		OK(set_bufs(p.l, size));
+		OK(set_bufs(p.c, size));
 		pair_finish(&p);
 		there = fill(p.c, 1);
 		back = fill(p.s, 1);

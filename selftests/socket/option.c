@@ -201,10 +201,8 @@ CASE(smallest_buffers)
 	struct pair p;
 
 	pair_start(&p);
-	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 1));
-	OK(set_int(p.c, SOL_SOCKET, SO_RCVBUF, 1));
-	OK(set_int(p.l, SOL_SOCKET, SO_SNDBUF, 1));
-	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 1));
+	OK(set_bufs(p.c, 1));
+	OK(set_bufs(p.l, 1));
 	pair_finish(&p);
 	t.fd = p.c;
 	task_start(&t);
@@ -221,18 +219,12 @@ CASE(buffer_size_bounds_queue)
 	long long small, large;
 	struct pair p;
 
-	pair_start(&p);
-	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 16384));
-	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 16384));
-	pair_finish(&p);
+	pair_open_bufs(&p, 16384, 16384);
 	small = fill(p.c, 1);
 	close(p.c);
 	close(p.s);
 	close(p.l);
-	pair_start(&p);
-	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 1 << 20));
-	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 16384));
-	pair_finish(&p);
+	pair_open_bufs(&p, 1 << 20, 16384);
 	large = fill(p.c, 1);
 	if (large <= small)
 		FAIL("%lld bytes queued with a small SO_SNDBUF, %lld with a large one",

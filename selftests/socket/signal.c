@@ -478,10 +478,7 @@ CASE(signal_splice_to_socket)
 	int fds[2];
 
 	/* More than they take: TCP with room for a byte takes 64 KiB. */
-	pair_start(&p);
-	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 1 << 17));
-	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 1 << 17));
-	pair_finish(&p);
+	pair_open_bufs(&p, 1 << 17, 1 << 17);
 	OK(pipe(fds));
 	OK(fcntl(fds[1], F_SETPIPE_SZ, sizeof(buf)));
 	pattern_fill(buf, sizeof(buf), 5, 0);
@@ -595,10 +592,8 @@ CASE_LIMIT(signal_storm, ~0u, 60)
 
 	/* Small buffers: each call has to wait, many times. */
 	pair_start(&p);
-	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 16384));
-	OK(set_int(p.c, SOL_SOCKET, SO_RCVBUF, 16384));
-	OK(set_int(p.l, SOL_SOCKET, SO_SNDBUF, 16384));
-	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 16384));
+	OK(set_bufs(p.c, 16384));
+	OK(set_bufs(p.l, 16384));
 	pair_finish(&p);
 	catch(SA_RESTART);
 	EQ(0, pthread_create(&kicker, NULL, kick, t));

@@ -331,10 +331,7 @@ CASE_LIMIT(closed_and_read_slowly, BIT(TCP_V4) | BIT(PROTO_V4) | BIT(ULP_V6), 60
 
 	if (on_sdp())
 		sysctl("fin_timeout", ktap_ms(500) + 1500);
-	pair_start(&p);
-	OK(set_int(p.c, SOL_SOCKET, SO_SNDBUF, 65536));
-	OK(set_int(p.l, SOL_SOCKET, SO_RCVBUF, 32768));
-	pair_finish(&p);
+	pair_open_bufs(&p, 65536, 32768);
 	sum = fill(p.c, 5);
 	close(p.c);
 	for (pos = 0; pos < sum; pos += n) {
