@@ -99,12 +99,13 @@ class Port:
         self.socket.sendto(rest + crc, (dst, sdp.ROCE_PORT))
 
     def _run(self):
-        self.socket.settimeout(0.05)
+        # For receiving alone: a busy machine may let a sender wait for longer.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', 0, 50000))
         try:
             while True:
                 try:
                     data, (src, *_) = self.socket.recvfrom(8192)
-                except socket.timeout:
+                except BlockingIOError:
                     data = None
                 with self.changed:
                     if data and not self.silent:
