@@ -134,9 +134,10 @@ enum sdp_peer_known sdp_dst_cache_ask(struct sdp_net *sn,
 		peer = rhashtable_lookup(&peers->table, key, sdp_dst_cache_params);
 	if (peer && sdp_dst_cache_fresh(sn, peer)) {
 		known = READ_ONCE(peer->known);
-		trace_sdp_dst_use(0, &peer->key.ip, ntohs(peer->key.port),
-				  sdp_dst_cache_words[known],
-				  sdp_reason_word(READ_ONCE(peer->reason)));
+		if (trace_sdp_dst_use_enabled())
+			trace_sdp_dst_use(0, &peer->key.ip, ntohs(peer->key.port),
+					  sdp_dst_cache_words[known],
+					  sdp_reason_word(READ_ONCE(peer->reason)));
 	}
 	rcu_read_unlock();
 	return known;
@@ -235,8 +236,9 @@ static void sdp_dst_cache_write(struct sdp_net *sn, struct sdp_dst_cache *peers,
 	WRITE_ONCE(peer->since, jiffies);
 	WRITE_ONCE(peer->listens, *sdp_dst_cache_listens(peers, key->port));
 	WRITE_ONCE(peer->generation, atomic_read(&sdp_dst_cache_generation));
-	trace_sdp_dst_learn(0, &key->ip, ntohs(key->port), sdp_dst_cache_words[known],
-			    sdp_reason_word(reason));
+	if (trace_sdp_dst_learn_enabled())
+		trace_sdp_dst_learn(0, &key->ip, ntohs(key->port),
+				    sdp_dst_cache_words[known], sdp_reason_word(reason));
 }
 
 /**

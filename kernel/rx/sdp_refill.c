@@ -371,6 +371,12 @@ bool sdp_refill_is_full(const struct sdp_conn *conn)
 	return sdp_ring_is_full(&conn->ring, READ_ONCE(conn->flow.posted));
 }
 
+static bool sdp_refill_is_traced(void)
+{
+	return trace_sdp_ring_grow_enabled() || trace_sdp_ring_shrink_enabled() ||
+	       trace_sdp_ring_full_enabled();
+}
+
 /* Trace what has become of the number of buffers, and whether they are used up. */
 static void sdp_refill_trace(const struct sdp_conn *conn, const struct sdp_ring_now *now,
 			     u16 from, u16 to, bool full)
@@ -401,22 +407,27 @@ static int sdp_refill_count(struct sdp_conn *conn, u16 at_hand, u16 dropped, boo
 		.mem_short	= sdp_mem_is_short(),
 		.mem_over	= sdp_mem_is_over(),
 	};
-	bool was_full, full;
-	u16 from, to;
+	bool was_full = false, full = false;
+	bool traced = sdp_refill_is_traced();
+	u16 from = 0, to = 0;
 	int want;
 
 	spin_lock_bh(&conn->rx.lock);
-	from = sdp_ring_target(&conn->ring);
-	was_full = sdp_ring_is_full(&conn->ring, now.posted);
+	if (unlikely(traced)) {
+		from = sdp_ring_target(&conn->ring);
+		was_full = sdp_ring_is_full(&conn->ring, now.posted);
+	}
 	now.owned = conn->owned;
 	now.inq = conn->rx.inq;
 	now.holes = conn->rx.urg.holes;
 	now.bounced = conn->rx.bounced;
 	want = sdp_ring_wanted(&conn->ring, &now);
-	to = sdp_ring_target(&conn->ring);
-	full = sdp_ring_is_full(&conn->ring, now.posted) && !was_full;
+	if (unlikely(traced)) {
+		to = sdp_ring_target(&conn->ring);
+		full = sdp_ring_is_full(&conn->ring, now.posted) && !was_full;
+	}
 	spin_unlock_bh(&conn->rx.lock);
-	if (unlikely(to != from || full))
+	if (unlikely(traced))
 		sdp_refill_trace(conn, &now, from, to, full);
 	return want;
 }
