@@ -71,8 +71,8 @@ struct sdp_msg {
 	u32 bytes;		/* length of the whole request, when posted */
 	u32 payload;		/* payload bytes; without the headers */
 	u32 charged;		/* bytes of tx.outstanding */
-	u16 sq_position;	/* the transport's: place in its send queue */
 	u32 mseq;		/* MSeq; RDMA Read of @umr: MSeq of the SrcAvail read */
+	u16 sq_position;	/* the transport's: place in its send queue */
 	u8 op;			/* enum sdp_op */
 	u8 mid;			/* MID of a message */
 	bool more;		/* the same call will send more right away */

@@ -11,8 +11,8 @@
  * the connection by itself: the event that comes with it does.
  *
  * Teardown, in the order in which it happens:
- *  1. an event leads to a state that asks for SDP_DO_FREE (both have
- *     ended it, the attempt was refused, or the device was removed);
+ *  1. an event leads to a state that asks for SDP_DO_FREE (both have ended
+ *     it, the attempt was refused, or the device was removed);
  *  2. the transport, when it has rx.poll, clears SDP_CONN_OPEN and sets
  *     conn->dead: no completion is taken and nothing is posted after that.  It
  *     destroys the queue pair;
@@ -526,8 +526,8 @@ bool sdp_conn_tell_abort(struct sdp_conn *conn)
 	return tell;
 }
 
-/* Whether the peer's end or a REJ came before our DisConn was posted: queued data is lost
- * then, so the end is not an orderly one.
+/* Whether the peer's end or a REJ came before our DisConn was posted: queued
+ * data is lost then, so the end is not an orderly one.
  */
 static bool sdp_conn_is_cut_off(const struct sdp_conn *conn,
 				enum sdp_state from, enum sdp_event event)

@@ -261,7 +261,7 @@ struct sdp_conn {
 		u16 oob;		/* urgent messages not announced yet */
 		u16 ctl;		/* enum sdp_ctl, to be posted */
 		u8 done;		/* enum sdp_tx_done, to be acted upon */
-		u16 sure;		/* requests of any kind that fit into the send queue */
+		u16 sq_requests;	/* requests of any kind that the send queue takes */
 		u16 inflight;		/* requests that are posted and not retired */
 		u16 watched_ops;	/* requests in flight whose completion is awaited */
 		u16 unsignalled;	/* requests posted since the last signalled one */

@@ -4,8 +4,8 @@
  * list.
  *
  * The same for every transport over verbs.  How two hosts agree on a connection
- * is the CM half's business (sdp_ib.c for InfiniBand and RoCE): it has the queue pair
- * made before a hello is sent, since the hello says how many receives are
+ * is the CM half's business (sdp_ib.c for InfiniBand and RoCE): it has the queue
+ * pair made before a hello is sent, since the hello says how many receives are
  * posted, brings it from INIT to RTS, and has it destroyed.  What the queue pair
  * and the device report goes there by struct sdp_verbs_ops.
  */

@@ -9,10 +9,10 @@
  */
 #include <rdma/ib_verbs.h>
 #include "sdp_conn.h"
-#include "sdp_verbs.h"
 #include "sdp_rx.h"
 #include "sdp_tx.h"
 #include "sdp_tx_wc.h"
+#include "sdp_verbs.h"
 
 enum {
 	SDP_VERBS_POLL	= 4,	/* completions polled at a time, on the stack */

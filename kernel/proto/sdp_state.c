@@ -119,7 +119,7 @@ sdp_state_table[SDP_STATE_COUNT][SDP_EVENT_COUNT] = {
 		SDP_STATE_ENDS,
 	},
 	[SDP_FIN_WAIT_2] = {
-		/* The first closer sends the DREQ. */
+		/* The first closer ends the connection. */
 		[SDP_EV_FIN_HEARD] = { SDP_TIME_WAIT_1, SDP_DO_EOF | SDP_DO_END },
 		SDP_STATE_ABORT_FIN,
 		SDP_STATE_FIN_TIMEOUT,

@@ -66,7 +66,7 @@ int sdp_session_open(struct sdp_conn *conn, const struct sdp_session_queues *que
 	int bufs;
 
 	spin_lock_bh(&conn->lock);
-	conn->tx.sure = queues->requests;
+	conn->tx.sq_requests = queues->requests;
 	conn->caps.umem_max = queues->umem_max;
 	conn->caps.can_invalidate = queues->can_invalidate;
 	conn->queues = true;

@@ -3,8 +3,8 @@
  * Posting requests: a header is written here, right before its message goes.
  *
  * Bufs, MSeq and MSeqAck are one snapshot under conn->lock, and posting under
- * the same lock keeps their order.  sdp_ctl.c and sdp_tx.c choose what goes,
- * and when; they ask sdp_post_may() first whether there is a credit.
+ * the same lock keeps their order.  sdp_ctl.c and sdp_tx_push.c choose what
+ * goes, and when; they ask sdp_post_may() first whether there is a credit.
  *
  * The last message of a burst is signalled, and the transport has some messages
  * of a long burst signalled.  A completion retires all that was posted before it

@@ -148,7 +148,7 @@ static void __sdp_tx_run(struct sdp_conn *conn, bool reap)
 		conn->tx.fired = false;
 		sdp_post_wait_begin(&conn->post_wait);
 		if (sdp_tx_may_post(conn))
-			while ((likely(conn->tx.inflight < conn->tx.sure) ||
+			while ((likely(conn->tx.inflight < conn->tx.sq_requests) ||
 				sdp_post_can(conn, SDP_OP_ANY)) &&
 			       sdp_tx_push_one(conn))
 				;
