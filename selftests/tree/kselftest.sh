@@ -29,7 +29,6 @@ runs() {
 		insmod /run/rig/modules/af_sdp.ko || exit
 		echo well; runner -t ping_pong -t sizes -v tcp-v4 -v ulp-v4
 		echo wrong; runner -t no_such_case' >"$dir/said" 2>&1
-	cat "$dir/said"
 }
 
 # said WORD LINE: it is among what was said after the word
@@ -39,7 +38,7 @@ said() {
 
 suite="selftests: [^ ]*: socket\.sh"
 begin
-run_case kselftest.runs runs
+runs	# what the cases read
 run_case kselftest.skipped_without_the_module said without "ok 1 $suite # SKIP"
 run_case kselftest.cases_are_shown said well '# ok 4 - ping_pong.ulp-v4'
 run_case kselftest.passed said well "ok 1 $suite"
