@@ -316,18 +316,23 @@ sdpstat_falls() {
 	trap - EXIT
 }
 
+# listens_as PORT NAME: in the background, in a process that calls itself so
+listens_as() {
+	python3 - "$own" "$1" "$2" <<-END &
+		import os, socket, sys, time
+		l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+		l.bind((sys.argv[1], int(sys.argv[2])))
+		open('/proc/self/comm', 'wb').write(os.fsencode(sys.argv[3]))
+		l.listen()
+		time.sleep(60)
+	END
+}
+
 # A process may call itself anything.
 sdpstat_names() {
 	local pid
 
-	python3 - "$own" <<-END &
-		import socket, sys, time
-		l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
-		l.bind((sys.argv[1], 9835))
-		open('/proc/self/comm', 'wb').write(b'\x1b[31m"\xc3\xa9\xc2\x9b\xff\xed\xa0\x80')
-		l.listen()
-		time.sleep(60)
-	END
+	listens_as 9835 $'\x1b[31m"\xc3\xa9\xc2\x9b\xff\xed\xa0\x80'
 	pid=$!
 	trap 'kill $pid' EXIT
 	until_true sh -c "'$tools/sdpstat' -l | grep -aq ':9835 .*/$pid'"
@@ -349,14 +354,7 @@ sdpstat_names() {
 sdpstat_forged_names() {
 	local pid
 
-	python3 - "$own" <<-END &
-		import socket, sys, time
-		l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
-		l.bind((sys.argv[1], 9836))
-		open('/proc/self/comm', 'wb').write(b'sshd/1,x')
-		l.listen()
-		time.sleep(60)
-	END
+	listens_as 9836 sshd/1,x
 	pid=$!
 	trap 'kill $pid' EXIT
 	until_true sh -c "'$tools/sdpstat' -l | grep -q ':9836 .*/$pid'"
