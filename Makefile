@@ -4,7 +4,7 @@
 #   make demo           two guests, an unmodified iperf3 between them over SDP
 #   make check          the tests that a person runs before each commit
 #   make check-all      all of them, part by part: see scripts/check list
-#   make check-model    the protocol's model: every order in which messages can cross
+#   make check-model    the models: every order in which messages can cross, and wake-ups
 #   make fuzz SECONDS=n   libFuzzer over what reads hostile bytes (default 60)
 #   make bench          what it costs beside TCP, rsockets and raw verbs: docs/results.md
 #   make bench QUICK=1  a trial of that, in a few minutes

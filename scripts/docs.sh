@@ -30,8 +30,8 @@ exists() {
 
 # all_cases: whatever a test calls a case
 all_cases() {
-	grep -rhoE '^[A-Z_]+\([a-z0-9_]+[,)]' --include='*.c' selftests kernel/proto/kunit | sed 's/.*(//; s/[,)]$//'
-	grep -rhoE '^static void [a-z0-9_]+__[a-z0-9_]+\(' --include='*.c' kernel/proto/kunit |
+	grep -rhoE '^[A-Z_]+\([a-z0-9_]+[,)]' --include='*.c' selftests kernel/*/kunit | sed 's/.*(//; s/[,)]$//'
+	grep -rhoE '^static void [a-z0-9_]+__[a-z0-9_]+\(' --include='*.c' kernel/*/kunit |
 		sed 's/.* //; s/($//'
 	grep -rhoE '^(async )?def [a-z0-9_]+\(' --include='*.py' selftests | sed 's/.*def //; s/($//'
 	grep -rhoE '^[a-z0-9_]+\(\)' --include='*.sh' selftests | sed 's/()$//'

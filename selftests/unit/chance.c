@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "chance.h"
 
-uint64_t rng;
+__thread uint64_t rng;
 
 uint32_t rnd(void)
 {

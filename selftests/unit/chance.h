@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Chance that can be had again: whoever knows rng's start knows all that
- * follows.
+ * follows.  Each thread has its own.
  */
 #ifndef _UNIT_CHANCE_H
 #define _UNIT_CHANCE_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-extern uint64_t rng;
+extern __thread uint64_t rng;
 
 uint32_t rnd(void);
 

@@ -2,8 +2,8 @@
 #ifndef _PURE_LINUX_COMPILER_H
 #define _PURE_LINUX_COMPILER_H
 
-#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
-#define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
+#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, value)	__atomic_store_n(&(x), value, __ATOMIC_RELAXED)
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 
