@@ -20,6 +20,7 @@
 #include "sdp_fallback_log.h"
 #include "sdp_family.h"
 #include "sdp_ib.h"
+#include "sdp_join.h"
 #include "sdp_listen.h"
 #include "sdp_mem.h"
 #include "sdp_net.h"
@@ -47,9 +48,10 @@ static const struct sdp_tx_zcopy_ops sdp_zcopy_ops = {
 	.check		= sdp_zsrc_async_check,
 };
 
-static const struct sdp_ulp_works sdp_works = {
+static const struct sdp_ulp_calls sdp_calls = {
 	.decide	= sdp_connect_decide,
 	.defer	= sdp_listen_defer_work,
+	.free	= sdp_join_free,
 };
 
 static int __init sdp_init(void)
@@ -58,6 +60,7 @@ static int __init sdp_init(void)
 
 	sdp_tx_init(&sdp_zcopy_ops);
 	sdp_xport_init(sdp_xports_all);
+	sdp_join_init(&sdp_join_stream_ops);
 	err = sdp_mem_init();
 	if (err)
 		return err;
@@ -82,7 +85,7 @@ static int __init sdp_init(void)
 	err = sdp_ib_init(&sdp_upper);
 	if (err)
 		goto fail_conn;
-	err = sdp_ulp_init(sdp_sock_fill, &sdp_works, &sdp_conn_stream_ops);
+	err = sdp_ulp_init(sdp_sock_fill, &sdp_calls, &sdp_conn_stream_ops);
 	if (err)
 		goto fail_ib;
 	err = sdp_opt_init();

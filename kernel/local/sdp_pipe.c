@@ -11,18 +11,18 @@
 /**
  * sdp_pipe_init() - begin with an empty pipe
  * @pipe: filled in
- * @limit: bytes that it takes
+ * @low: the smallest mark that its producer will wait for, in bytes
  *
  * Context: any; pure.
  */
-void sdp_pipe_init(struct sdp_pipe *pipe, u32 limit)
+void sdp_pipe_init(struct sdp_pipe *pipe, u32 low)
 {
 	*pipe = (struct sdp_pipe){
 		.tail	= &pipe->none,
 		.oldest	= &pipe->none,
 		.head	= &pipe->none,
+		.low	= low,
 		.need	= 1,
-		.limit	= limit,
 	};
 }
 

@@ -77,12 +77,13 @@ struct sdp_pipe {
 	bool begun;		/* what was sent by TCP before has been read */
 
 	/* What one side says to the other: */
-	bool want_space ____cacheline_aligned_in_smp; /* the producer waits for space */
+	bool want_space ____cacheline_aligned_in_smp; /* the producer waits for space, */
+	u32 mark;		/* that is, until no more bytes than this are unread */
+	u32 low;		/* the smallest mark that a producer waits for */
 	u32 need;		/* bytes that a waiting consumer needs, at least 1 */
-	u32 limit;		/* bytes that the pipe takes */
 };
 
-void sdp_pipe_init(struct sdp_pipe *pipe, u32 limit);
+void sdp_pipe_init(struct sdp_pipe *pipe, u32 low);
 void sdp_pipe_append(struct sdp_pipe *pipe, struct sdp_pipe_buf *buf, u32 len);
 struct sdp_pipe_buf *sdp_pipe_reuse(struct sdp_pipe *pipe);
 struct sdp_pipe_buf *sdp_pipe_pop(struct sdp_pipe *pipe);
@@ -105,41 +106,20 @@ static inline u32 sdp_pipe_fill(const struct sdp_pipe *pipe)
 	return smp_load_acquire(&pipe->written) - read;	/* then the bytes */
 }
 
-/*
- * Bytes; while more is unread a producer that waits is not woken.  A writer that
- * is woken for each byte of room would be woken too often.
- */
-static inline u32 sdp_pipe_low(const struct sdp_pipe *pipe)
-{
-	return READ_ONCE(pipe->limit) / 3 * 2;
-}
-
-/**
- * sdp_pipe_has_space() - whether a producer that waited may go on
- * @pipe: the pipe
- *
- * Context: any.
- * Return: true if so.
- */
-static inline bool sdp_pipe_has_space(const struct sdp_pipe *pipe)
-{
-	return sdp_pipe_fill(pipe) <= sdp_pipe_low(pipe);
-}
-
 /* The producer */
 
 /**
- * sdp_pipe_room() - bytes that the pipe takes now
+ * sdp_pipe_room() - bytes that the producer may add now
  * @pipe: the pipe
+ * @limit: bytes that may be unread
  *
  * Context: the producer.
  * Return: bytes; 0: it is full.
  */
-static inline u32 sdp_pipe_room(const struct sdp_pipe *pipe)
+static inline u32 sdp_pipe_room(const struct sdp_pipe *pipe, u32 limit)
 {
 	/* Then what was read may be written over. */
 	u32 fill = pipe->written - smp_load_acquire(&pipe->read);
-	u32 limit = READ_ONCE(pipe->limit);
 
 	return fill < limit ? limit - fill : 0;
 }
@@ -203,17 +183,20 @@ static inline bool sdp_pipe_is_enough(const struct sdp_pipe *pipe)
 /**
  * sdp_pipe_want_space() - ask to be woken when there is space
  * @pipe: the pipe
+ * @mark: no more bytes than this may be unread then; at least pipe->low, and
+ *	well below what the producer takes for full, or it is woken too often
  *
  * The caller is on the wait queue already, or its next call asks again.
  *
- * Context: any.
- * Return: true if there is space by now: the caller need not wait.
+ * Context: any; with several callers the last one's mark counts.
+ * Return: true if it is so by now: the caller need not wait.
  */
-static inline bool sdp_pipe_want_space(struct sdp_pipe *pipe)
+static inline bool sdp_pipe_want_space(struct sdp_pipe *pipe, u32 mark)
 {
+	WRITE_ONCE(pipe->mark, mark);
 	WRITE_ONCE(pipe->want_space, true);
 	smp_mb();	/* with sdp_pipe_stop() */
-	return sdp_pipe_has_space(pipe);
+	return sdp_pipe_fill(pipe) <= mark;
 }
 
 /**
@@ -250,22 +233,30 @@ static inline void sdp_pipe_leave(struct sdp_pipe *pipe)
  * @pipe: the pipe
  * @copied_seq: sequence number of the byte that TCP would deliver next
  *
- * Context: the consumer.
+ * Context: the consumer; for others it is so at some time.
  * Return: false if TCP has, or will have, what comes next.
  */
-static inline bool sdp_pipe_is_next(struct sdp_pipe *pipe, u32 copied_seq)
+static inline bool sdp_pipe_is_next(const struct sdp_pipe *pipe, u32 copied_seq)
 {
 	/* Each flag before the position that it is about. */
 	if (unlikely(smp_load_acquire(&pipe->left)) &&
-	    pipe->read == pipe->left_at)
+	    READ_ONCE(pipe->read) == pipe->left_at)
 		return false;
-	if (likely(pipe->begun))
+	if (likely(READ_ONCE(pipe->begun)))
 		return true;
 	/* and this one */
-	if (!smp_load_acquire(&pipe->switched) || copied_seq != pipe->seq)
-		return false;
-	pipe->begun = true;
-	return true;
+	return smp_load_acquire(&pipe->switched) && copied_seq == pipe->seq;
+}
+
+/**
+ * sdp_pipe_begin() - the consumer has read what TCP sent before
+ * @pipe: the pipe, of which sdp_pipe_is_next() is true
+ *
+ * Context: the consumer.
+ */
+static inline void sdp_pipe_begin(struct sdp_pipe *pipe)
+{
+	WRITE_ONCE(pipe->begun, true);
 }
 
 /**
@@ -324,7 +315,8 @@ static inline void sdp_pipe_get(struct sdp_pipe *pipe, struct sdp_pipe_buf *buf,
  */
 static inline bool sdp_pipe_space_due(const struct sdp_pipe *pipe)
 {
-	return unlikely(READ_ONCE(pipe->want_space)) && sdp_pipe_has_space(pipe);
+	return unlikely(READ_ONCE(pipe->want_space)) &&
+	       sdp_pipe_fill(pipe) <= READ_ONCE(pipe->mark);
 }
 
 /**
@@ -358,7 +350,7 @@ static inline void sdp_pipe_space_told(struct sdp_pipe *pipe)
  * @pipe: the pipe
  * @n: bytes, at least 1
  *
- * A producer may wait while more than sdp_pipe_low() is unread.  Then no more
+ * A producer may wait while more than pipe->low is unread.  Then no more
  * comes before something is read, so that has to be enough.
  *
  * Context: the consumer, or a poller of its side.
@@ -368,7 +360,7 @@ static inline bool sdp_pipe_has(const struct sdp_pipe *pipe, u32 n)
 {
 	u32 fill = sdp_pipe_fill(pipe);
 
-	return fill >= n || fill > sdp_pipe_low(pipe);
+	return fill >= n || fill > READ_ONCE(pipe->low);
 }
 
 /**

@@ -20,6 +20,11 @@
 	  "connection requests repeated because the peer had no room") \
 	X(FALLBACK,	"fallback", \
 	  "connections of this host that TCP took over; see fallback_*") \
+	X(JOINS,	"local_joins", \
+	  "connections inside this host whose bytes go by memory (net.sdp.local)") \
+	X(JOIN_SENT,	"local_bytes_sent",	"bytes sent by them") \
+	X(JOIN_LEAVES,	"local_leaves", \
+	  "times that one direction of them returned to TCP for good") \
 	X(PROBES,	"probes",	"destinations asked in the background (net.sdp.learn)") \
 	X(REJECT_HELLO,	"reject_hello",	"connection requests refused: the Hello is not valid") \
 	X(REJECT_PATH,	"reject_path", \

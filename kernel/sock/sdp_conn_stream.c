@@ -215,9 +215,13 @@ static int sdp_conn_stream_ioctl(struct sock *sk, struct sdp_sk *ssk,
 
 static int sdp_conn_stream_shutdown(struct sock *sk, struct sdp_sk *ssk, int how)
 {
-	struct sdp_conn *conn = ssk->conn;
-	int err;
+	struct sdp_conn *conn;
+	int err = -ENOIOCTLCMD;
 
+	lock_sock(sk);
+	conn = ssk->mode == SDP_SK_CONNECTED ? ssk->conn : NULL;
+	if (!conn)
+		goto out;
 	err = sdp_conn_tcp_state(conn) == TCP_CLOSE ? -ENOTCONN : 0;
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
 	if (!err && how & SEND_SHUTDOWN) {
@@ -226,6 +230,8 @@ static int sdp_conn_stream_shutdown(struct sock *sk, struct sdp_sk *ssk, int how
 	}
 	wake_up(&conn->wq);
 	sk->sk_state_change(sk);
+out:
+	release_sock(sk);
 	return err;
 }
 

@@ -25,9 +25,12 @@
  * connect() then reports the error and makes the socket fresh again.
  */
 #include <linux/bpf-cgroup.h>
+#include <linux/inetdevice.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
+#include <net/addrconf.h>
 #include <net/inet_common.h>
+#include <net/ip_fib.h>
 #include <net/ipv6.h>
 #include <linux/sdp.h>
 #include "sdp_confirm.h"
@@ -35,6 +38,7 @@
 #include "sdp_connect.h"
 #include "sdp_dst_cache.h"
 #include "sdp_fallback_log.h"
+#include "sdp_join.h"
 #include "sdp_listen.h"
 #include "sdp_port.h"
 #include "sdp_rx.h"
@@ -669,6 +673,58 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 				   conn->reason ?: SDP_REASON_LIMIT);
 }
 
+/* Whether the destination is this host; as TCP, the unspecified address is. */
+static bool sdp_connect_is_here(struct net *net, struct in6_addr *ip)
+{
+	__be32 v4 = ip->s6_addr32[3];
+
+	if (ipv6_addr_v4mapped(ip)) {
+		if (!v4)
+			ip->s6_addr32[3] = htonl(INADDR_LOOPBACK);
+		return !v4 || inet_addr_type(net, v4) == RTN_LOCAL;
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	if (ipv6_addr_any(ip))
+		*ip = in6addr_loopback;
+	return ipv6_addr_loopback(ip) || ipv6_chk_addr(net, ip, NULL, 0);
+#else
+	return false;
+#endif
+}
+
+/*
+ * Connect inside this host.  TCP does it; where a socket of ours listens, the two
+ * are joined when it accepts, and until then the slot stays.  Otherwise TCP takes
+ * over.  -ENOIOCTLCMD: it is another host, or may not be TCP.
+ */
+static int sdp_connect_here(struct sock *sk, struct socket *sock,
+			    struct sdp_sk *ssk, const struct sockaddr *addr,
+			    int len)
+{
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+	struct sdp_connect_to to;
+	int err;
+
+	if (!READ_ONCE(sn->local) || !READ_ONCE(sn->enable) || ssk->join)
+		return -ENOIOCTLCMD;
+	sdp_connect_set_to(sk, addr, len, &to);
+	if (!sdp_connect_is_here(sock_net(sk), &to.remote.ip))
+		return -ENOIOCTLCMD;
+	if (sdp_listen_is_here(sock_net(sk), to.ifindex, &to.remote)) {
+		sdp_join_connects(sk, ssk);
+		err = sdp_connect_by_tcp(sk, sock, (sdp_sockaddr *)addr, len);
+		if (err)
+			sdp_ulp_idle(ssk);
+		return err ?: -EINPROGRESS;
+	}
+	if (!sdp_ulp_may_fall_back(sk, ssk))
+		return -ENOIOCTLCMD;
+	sock->state = SS_CONNECTING;
+	WRITE_ONCE(ssk->mode, SDP_SK_CONNECTING);
+	sdp_connect_failed(sk, sock, ssk, ECONNREFUSED, SDP_REASON_LOCAL);
+	return -EINPROGRESS;
+}
+
 static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 			     struct sdp_sk *ssk, sdp_sockaddr *uaddr, int len)
 {
@@ -690,6 +746,9 @@ static int sdp_connect_begin(struct sock *sk, struct socket *sock,
 	ssk->addr_len = len;
 	/* As tcp_connect() does: clear what an earlier connection left. */
 	WRITE_ONCE(sk->sk_err, 0);
+	err = sdp_connect_here(sk, sock, ssk, addr, len);
+	if (err != -ENOIOCTLCMD)
+		return err;
 	sdp_connect_try(sk, sock, ssk, addr, len);
 	return -EINPROGRESS;
 }
@@ -765,6 +824,12 @@ struct sdp_connect_call {
 	bool waited;		/* it waited for the outcome of the attempt by SDP */
 };
 
+/* Whether TCP has connected the socket, or does, inside this host. */
+static bool sdp_connect_by_join(const struct sdp_sk *ssk)
+{
+	return ssk->mode == SDP_SK_JOINING || ssk->mode == SDP_SK_JOINED;
+}
+
 /* connect() under the socket lock.  -ENOIOCTLCMD: TCP is to do it. */
 static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 			 sdp_sockaddr *uaddr, int len,
@@ -781,8 +846,21 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 			if (sdp_connect_needs_reset(ssk))
 				WRITE_ONCE(sk->sk_err, ECONNRESET);
 			sdp_sk_conn_abort(sk, ssk, false);
+		} else if (sdp_connect_by_join(ssk)) {
+			sdp_join_disconnect(sk, ssk);
+			sdp_ulp_idle(ssk);
+			/* Callers may still sleep by the pipe, and it may be
+			 * joined again.
+			 */
+			if (ssk->join)
+				sdp_ulp_renew(sk, ssk);
 		}
 		return -ENOIOCTLCMD;
+	}
+	if (sdp_connect_by_join(ssk)) {
+		if (sk->sk_state != TCP_CLOSE || sock->state != SS_UNCONNECTED)
+			return -ENOIOCTLCMD;
+		sdp_ulp_idle(ssk);	/* the last one failed, or is over */
 	}
 	switch (ssk->mode) {
 	case SDP_SK_CONNECTED:
@@ -813,6 +891,8 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 		err = sdp_connect_begin(sk, sock, ssk, uaddr, len);
 		if (err != -EINPROGRESS)
 			return err;
+		if (sdp_connect_by_join(ssk))
+			return call->timeo ? -ENOIOCTLCMD : err;
 	}
 	call->late = err;
 	if (call->timeo) {

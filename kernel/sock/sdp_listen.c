@@ -41,6 +41,7 @@
 #include "sdp_dst_cache.h"
 #include "sdp_fallback_log.h"
 #include "sdp_inherit.h"
+#include "sdp_join.h"
 #include "sdp_listen.h"
 #include "sdp_rx.h"
 #include "sdp_sk_conn.h"
@@ -330,6 +331,30 @@ static struct sdp_sk *sdp_listen_find(struct net *net, int ifindex,
 		*uid = sk_uid(sk);
 	}
 	rcu_read_unlock();
+	return ssk;
+}
+
+/**
+ * sdp_listen_is_here() - whether a socket of ours listens for connections of this host
+ * @net: namespace
+ * @ifindex: device that the client is bound to; 0: lo
+ * @local: address and port that it connects to
+ *
+ * A guess: of several listeners of a port TCP may choose another.
+ *
+ * Context: process.
+ * Return: true if so.
+ */
+bool sdp_listen_is_here(struct net *net, int ifindex,
+			const struct sdp_addr *local)
+{
+	struct sdp_addr remote = { .ip = local->ip };
+	struct sdp_sk *ssk;
+	kuid_t uid;
+
+	ssk = sdp_listen_find(net, ifindex ?: LOOPBACK_IFINDEX, local, &remote,
+			      &uid);
+	sdp_ulp_put(ssk);
 	return ssk;
 }
 
@@ -701,6 +726,17 @@ static int sdp_listen_with(struct socket *sock, struct sdp_sk *ssk, int backlog)
 	return err;
 }
 
+/* A connect() to this host has failed, and the socket is to listen now. */
+static void sdp_listen_forget_join(struct sock *sk, struct sdp_sk *ssk)
+{
+	if (READ_ONCE(ssk->mode) != SDP_SK_JOINING)
+		return;
+	lock_sock(sk);
+	if (ssk->mode == SDP_SK_JOINING && sk->sk_state == TCP_CLOSE)
+		sdp_ulp_idle(ssk);
+	release_sock(sk);
+}
+
 /**
  * sdp_listen() - proto_ops.listen
  * @sock: the socket
@@ -719,6 +755,7 @@ int sdp_listen(struct socket *sock, int backlog)
 	ssk = sdp_ulp_get(sk);
 	if (ssk) {
 		mutex_lock(&ssk->listening);
+		sdp_listen_forget_join(sk, ssk);
 		err = sdp_listen_with(sock, ssk, backlog);
 		mutex_unlock(&ssk->listening);
 		/* A thread that ended it during this call may have found no
@@ -816,6 +853,8 @@ static int sdp_accept_one(struct socket *sock, struct sdp_sk *ssk,
 		if (err)
 			return err;
 		newsock->ops = sdp_ulp_tcp(sk);
+		if (sdp_join_accepted(newsock, ssk))
+			return 0;
 		if (sdp_ulp_may_fall_back(sk, ssk)) {
 			sdp_count(sn, SDP_CNT_TCP_ACCEPT, 1);
 			sdp_count(sn, SDP_CNT_REASON + SDP_REASON_TCP_CLIENT,

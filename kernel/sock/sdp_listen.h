@@ -7,6 +7,8 @@
 
 #include "sdp_ulp.h"
 
+bool sdp_listen_is_here(struct net *net, int ifindex,
+			const struct sdp_addr *local);
 int sdp_listen(struct socket *sock, int backlog);
 int sdp_accept(struct socket *sock, struct socket *newsock, SDP_ACCEPT_ARGS);
 void sdp_listen_stop(struct sock *sk, struct sdp_sk *ssk);

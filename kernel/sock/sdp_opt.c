@@ -136,6 +136,12 @@ static bool sdp_opt_active(const struct sdp_sk *ssk)
 	return mode == SDP_SK_CONNECTING || mode == SDP_SK_CONNECTED;
 }
 
+/* Whether it is joined: TCP's state is real, but bytes go by a pipe. */
+static bool sdp_opt_joined(const struct sdp_sk *ssk)
+{
+	return READ_ONCE(ssk->mode) == SDP_SK_JOINED;
+}
+
 /* The state that TCP would be in. */
 static u8 sdp_opt_state(struct sdp_sk *ssk)
 {
@@ -180,7 +186,8 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 
 	switch (optname) {
 	case TCP_REPAIR:
-		return sdp_opt_active(ssk) ? -EOPNOTSUPP : 0;
+		return sdp_opt_active(ssk) || sdp_opt_joined(ssk) ?
+		       -EOPNOTSUPP : 0;
 	case TCP_FASTOPEN:
 	case TCP_FASTOPEN_CONNECT:
 	case TCP_FASTOPEN_NO_COOKIE:
@@ -219,8 +226,11 @@ static int sdp_opt_refuses_v6(struct sock *sk, struct sdp_sk *ssk, int optname,
 {
 	int value;
 
-	if (optname != IPV6_ADDRFORM || sk->sk_family != AF_INET6 ||
-	    !sdp_opt_active(ssk) || sdp_opt_state(ssk) != TCP_ESTABLISHED)
+	bool ours = sdp_opt_active(ssk) ?
+		    sdp_opt_state(ssk) == TCP_ESTABLISHED :
+		    ssk->stream->state(ssk) == TCP_ESTABLISHED;
+
+	if (optname != IPV6_ADDRFORM || sk->sk_family != AF_INET6 || !ours)
 		return 0;
 	if (optlen < sizeof(value))
 		return -EINVAL;
@@ -306,6 +316,8 @@ static int sdp_opt_get_tcp(struct sock *sk, struct sdp_sk *ssk, int optname,
 
 	if (optname == SDP_ZCOPY_THRESH)
 		return sdp_opt_get(sk, ssk, SDP_ZCOPY, optval, optlen);
+	if (optname == TCP_ZEROCOPY_RECEIVE && sdp_opt_joined(ssk))
+		return -EOPNOTSUPP;
 	if (!sdp_opt_active(ssk))
 		return -ENOIOCTLCMD;
 	switch (optname) {

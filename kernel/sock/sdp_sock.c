@@ -25,7 +25,14 @@
 /* What carries the stream.  NULL: nothing of ours, so TCP answers. */
 static const struct sdp_stream_ops *sdp_sock_stream(const struct sdp_sk *ssk)
 {
-	return READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ? ssk->stream : NULL;
+	switch (smp_load_acquire(&ssk->mode)) {		/* then stream */
+	case SDP_SK_CONNECTED:
+	case SDP_SK_JOINING:
+	case SDP_SK_JOINED:
+		return ssk->stream;
+	default:
+		return NULL;
+	}
 }
 
 /*
@@ -196,7 +203,7 @@ static ssize_t sdp_splice_read(struct socket *sock, loff_t *pos,
 	/* As with TCP, SPLICE_F_NONBLOCK concerns the pipe alone.  While
 	 * connecting the call waits, as sdp_recvmsg() does.
 	 */
-	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
+	if (ssk && (sdp_sock_stream(ssk) ||
 		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))
 		ret = copy_splice_read(sock->file, pos, pipe, len, flags);
 	else
@@ -274,6 +281,8 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 		 */
 		break;
 	case SDP_SK_CONNECTED:
+	case SDP_SK_JOINING:
+	case SDP_SK_JOINED:
 		if (!ssk->stream->poll(sk, ssk, poll_requested_events(wait),
 				       &mask))
 			mask = tcp_poll(file, sock, NULL);	/* dissolved since */
@@ -290,6 +299,32 @@ static __poll_t sdp_poll(struct file *file, struct socket *sock,
 
 /* The rest */
 
+/* Whether SDP carries the stream, or is about to. */
+static bool sdp_sock_active(const struct sdp_sk *ssk)
+{
+	u8 mode = READ_ONCE(ssk->mode);
+
+	return mode == SDP_SK_CONNECTING || mode == SDP_SK_CONNECTED;
+}
+
+/* shutdown() while the outcome of connect() is open: as TCP in SYN_SENT. */
+static int sdp_sock_disconnect(struct socket *sock, struct sdp_sk *ssk)
+{
+	struct sock *sk = sock->sk;
+	int err = -ENOIOCTLCMD;
+
+	lock_sock(sk);
+	if (ssk->mode == SDP_SK_CONNECTING) {
+		WRITE_ONCE(sk->sk_err, ECONNRESET);
+		sdp_sk_conn_abort(sk, ssk, false);
+		err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
+		sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
+		sk->sk_state_change(sk);
+	}
+	release_sock(sk);
+	return err;
+}
+
 static int sdp_shutdown(struct socket *sock, int how)
 {
 	const struct sdp_stream_ops *stream;
@@ -300,19 +335,11 @@ static int sdp_shutdown(struct socket *sock, int how)
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
 	if (ssk && how >= SHUT_RD && how <= SHUT_RDWR) {
-		lock_sock(sk);
-		stream = sdp_sock_stream(ssk);
-		if (stream) {
-			err = stream->shutdown(sk, ssk, how + 1);
-		} else if (ssk->mode == SDP_SK_CONNECTING) {
-			/* As TCP in SYN_SENT: disconnect. */
-			WRITE_ONCE(sk->sk_err, ECONNRESET);
-			sdp_sk_conn_abort(sk, ssk, false);
-			err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
-			sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
-			sk->sk_state_change(sk);
-		}
-		release_sock(sk);
+		do {
+			stream = sdp_sock_stream(ssk);
+			err = stream ? stream->shutdown(sk, ssk, how + 1) :
+				       sdp_sock_disconnect(sock, ssk);
+		} while (err == -ENOIOCTLCMD && sdp_sock_active(ssk));
 	}
 	if (err == -ENOIOCTLCMD)
 		err = SDP_TCP_CALL(sk, shutdown, sock, how);
@@ -346,7 +373,8 @@ static int sdp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 
 	sdp_ulp_enter();
 	ssk = sdp_ulp_get(sk);
-	stream = ssk ? sdp_sock_stream(ssk) : NULL;
+	stream = ssk && READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ? ssk->stream :
+								   NULL;
 	/* 2: the peer's name whatever sk_state says. */
 	if (peer && stream && stream->state(ssk) != TCP_CLOSE)
 		peer = 2;
@@ -421,8 +449,7 @@ static int sdp_bind(struct socket *sock, sdp_sockaddr *uaddr, int addr_len)
 	/* TCP tells by sk_state, which is CLOSE here; and an accepted child has
 	 * no port of its own.
 	 */
-	if (ssk && (READ_ONCE(ssk->mode) == SDP_SK_CONNECTED ||
-		    READ_ONCE(ssk->mode) == SDP_SK_CONNECTING))
+	if (ssk && sdp_sock_active(ssk))
 		err = -EINVAL;
 	else
 		err = sdp_ulp_tcp(sock->sk)->bind(sock, uaddr, addr_len);

@@ -4,7 +4,8 @@
  *
  * The socket layer (sdp_sock.c, sdp_opt.c) knows a stream by this table alone:
  * it looks up the slot, waits for the outcome of connect(), and asks either this
- * table or TCP's proto_ops.  SDP's connection is a stream (sdp_conn_stream.c).
+ * table or TCP's proto_ops.  SDP's connection is a stream (sdp_conn_stream.c), and
+ * so is a pair of joined sockets (sdp_join_stream.c).
  *
  * A stream may end at any time, and TCP carry the socket again.  A function
  * that is called without the socket lock looks again, and says if it no longer
@@ -48,8 +49,9 @@ struct sdp_stream_ops {
 	 * Returns the value.
 	 */
 	int (*ioctl)(struct sock *sk, struct sdp_sk *ssk, unsigned int cmd);
-	/* @how: RCV_SHUTDOWN, SEND_SHUTDOWN, or both.  Socket locked.  Returns 0
-	 * or TCP's error.
+	/* @how: RCV_SHUTDOWN, SEND_SHUTDOWN, or both.  Process context, socket
+	 * not locked.  Returns 0 or TCP's error; -ENOIOCTLCMD: it no longer
+	 * carries the stream.
 	 */
 	int (*shutdown)(struct sock *sk, struct sdp_sk *ssk, int how);
 	/* The socket is being closed, whether it has a stream or an attempt or

@@ -30,14 +30,17 @@ const struct proto_ops *sdp_tcp_ops[2];
 struct proto_ops sdp_ulp_ops[2];
 DEFINE_PER_CPU(long, sdp_ulp_inflight);
 
-static const struct sdp_ulp_works *sdp_ulp_works;
+static const struct sdp_ulp_calls *sdp_ulp_up;
 static const struct sdp_stream_ops *sdp_ulp_stream;
 static struct workqueue_struct *sdp_ulp_wq;
 static struct tcp_ulp_ops sdp_ulp;
 
 static void sdp_ulp_free(struct rcu_head *head)
 {
-	kfree(container_of(head, struct sdp_sk, rcu));
+	struct sdp_sk *ssk = container_of(head, struct sdp_sk, rcu);
+
+	sdp_ulp_up->free(ssk);
+	kfree(ssk);
 }
 
 /**
@@ -97,23 +100,20 @@ static int sdp_ulp_released(wait_queue_entry_t *wait, unsigned int mode,
 	return 0;
 }
 
-static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
+static struct sdp_sk *sdp_ulp_alloc(struct sock *sk, bool by_ulp)
 {
-	struct sdp_sk *ssk;
+	struct sdp_sk *ssk = kzalloc_obj(*ssk, GFP_KERNEL_ACCOUNT);
 
-	if (sk->sk_state != TCP_CLOSE || inet_csk(sk)->icsk_ulp_data)
-		return -EISCONN;
-	ssk = kzalloc_obj(*ssk, GFP_KERNEL_ACCOUNT);
 	if (!ssk)
-		return -ENOMEM;
+		return NULL;
 	refcount_set(&ssk->ref, 1);
 	ssk->by_ulp = by_ulp;
 	ssk->fallback = -1;
 	ssk->zcopy = -1;
 	ssk->stream = sdp_ulp_stream;
 	init_waitqueue_head(&ssk->wq);
-	INIT_WORK(&ssk->decide, sdp_ulp_works->decide);
-	INIT_DELAYED_WORK(&ssk->defer, sdp_ulp_works->defer);
+	INIT_WORK(&ssk->decide, sdp_ulp_up->decide);
+	INIT_DELAYED_WORK(&ssk->defer, sdp_ulp_up->defer);
 	init_waitqueue_func_entry(&ssk->owned, sdp_ulp_released);
 	INIT_LIST_HEAD(&ssk->owned.entry);
 	spin_lock_init(&ssk->lock);
@@ -124,6 +124,18 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 	INIT_LIST_HEAD(&ssk->deferred);
 	ssk->acceptq = RB_ROOT_CACHED;
 	ssk->sk = sk;
+	return ssk;
+}
+
+static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
+{
+	struct sdp_sk *ssk;
+
+	if (inet_csk(sk)->icsk_ulp_data)
+		return -EISCONN;
+	ssk = sdp_ulp_alloc(sk, by_ulp);
+	if (!ssk)
+		return -ENOMEM;
 	rcu_assign_pointer(*(struct sdp_sk __rcu **)&inet_csk(sk)->icsk_ulp_data,
 			   ssk);
 	WRITE_ONCE(sock->ops, &sdp_ulp_ops[sk->sk_family == AF_INET6]);
@@ -136,14 +148,14 @@ static int sdp_ulp_fill_slot(struct sock *sk, struct socket *sock, bool by_ulp)
 
 /**
  * sdp_ulp_attach() - make a TCP socket an SDP socket
- * @sk: in state CLOSE, locked or not yet visible
+ * @sk: in state CLOSE, or a child of accept(); locked or not yet visible
  * @sock: its socket
  *
  * For all ways but TCP_ULP: family number, protocol number, and accept().
  * Takes the module reference that the slot holds.
  *
  * Context: process.
- * Return: 0, -ENOMEM, -EISCONN if the slot or the socket is in use.
+ * Return: 0, -ENOMEM, -EISCONN if the slot is in use.
  */
 int sdp_ulp_attach(struct sock *sk, struct socket *sock)
 {
@@ -155,6 +167,15 @@ int sdp_ulp_attach(struct sock *sk, struct socket *sock)
 	smp_wmb();	/* data before ops, with sdp_ulp_get() */
 	WRITE_ONCE(inet_csk(sk)->icsk_ulp_ops, &sdp_ulp);
 	return 0;
+}
+
+/* The sock is not known by this slot any more. */
+static void sdp_ulp_forget_sock(struct sdp_sk *ssk)
+{
+	spin_lock_bh(&ssk->lock);
+	ssk->sk = NULL;
+	ssk->closed = true;
+	spin_unlock_bh(&ssk->lock);
 }
 
 /**
@@ -177,15 +198,49 @@ void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk)
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
 	sdp_sock_support_zc(sock);
 	WRITE_ONCE(ssk->mode, SDP_SK_DETACHED);
-	spin_lock_bh(&ssk->lock);
-	ssk->sk = NULL;
-	ssk->closed = true;
-	spin_unlock_bh(&ssk->lock);
+	sdp_ulp_forget_sock(ssk);
 	sdp_ulp_put(ssk);
 	/* Drop the slot's reference.  The module stays loaded: sdp_ulp_exit()
 	 * waits for callers, which are counted in, and for the work.
 	 */
 	module_put(THIS_MODULE);
+}
+
+/**
+ * sdp_ulp_renew() - begin anew, with what the user has set
+ * @sk: locked
+ * @ssk: its SDP state, which its callers keep for as long as they need it
+ *
+ * Context: process.
+ * Return: true; false without memory: nothing has changed.
+ */
+bool sdp_ulp_renew(struct sock *sk, struct sdp_sk *ssk)
+{
+	struct sdp_sk *fresh = sdp_ulp_alloc(sk, ssk->by_ulp);
+
+	sock_owned_by_me(sk);
+	if (!fresh)
+		return false;
+	fresh->fallback = ssk->fallback;
+	fresh->zcopy = ssk->zcopy;
+	fresh->historic = ssk->historic;
+	rcu_assign_pointer(*(struct sdp_sk __rcu **)&inet_csk(sk)->icsk_ulp_data,
+			   fresh);
+	sdp_ulp_forget_sock(ssk);
+	sdp_ulp_put(ssk);
+	return true;
+}
+
+/**
+ * sdp_ulp_idle() - the socket is not connected any more, nor about to be
+ * @ssk: the SDP state of a locked socket that may have been joined
+ *
+ * Context: process.
+ */
+void sdp_ulp_idle(struct sdp_sk *ssk)
+{
+	WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
+	ssk->stream = sdp_ulp_stream;
 }
 
 /* setsockopt(TCP_ULP, "sdp"), under the socket lock. */
@@ -214,10 +269,7 @@ static void sdp_ulp_leave_slot(struct sock *sk)
 	struct sdp_sk *ssk = (struct sdp_sk __force *)icsk->icsk_ulp_data;
 
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
-	spin_lock_bh(&ssk->lock);
-	ssk->sk = NULL;
-	ssk->closed = true;
-	spin_unlock_bh(&ssk->lock);
+	sdp_ulp_forget_sock(ssk);
 	sdp_ulp_put(ssk);
 }
 
@@ -463,19 +515,19 @@ static int __init sdp_ulp_take_ops(int i, int family,
 /**
  * sdp_ulp_init() - take TCP's operations and derive ours
  * @fill: puts our operations into a copy of TCP's
- * @works: work functions of a socket
+ * @calls: what the slot of a socket calls
  * @stream: what carries the stream of a connected socket
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
 int __init sdp_ulp_init(void (*fill)(struct proto_ops *ops),
-			const struct sdp_ulp_works *works,
+			const struct sdp_ulp_calls *calls,
 			const struct sdp_stream_ops *stream)
 {
 	int err;
 
-	sdp_ulp_works = works;
+	sdp_ulp_up = calls;
 	sdp_ulp_stream = stream;
 	err = sdp_ulp_take_ops(0, AF_INET, fill);
 	/* With ipv6.disable=1 nobody can make an IPv6 socket. */

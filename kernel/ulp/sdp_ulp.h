@@ -21,12 +21,15 @@
 #include <net/tcp.h>
 #include "sdp_conn.h"
 
+struct sdp_join;
 struct sdp_stream_ops;
 
 enum sdp_sk_mode {
 	SDP_SK_IDLE,		/* no connection by SDP, perhaps a listener: TCP answers */
 	SDP_SK_CONNECTING,	/* connecting by SDP; the outcome is open */
 	SDP_SK_CONNECTED,	/* conn carries the stream */
+	SDP_SK_JOINING,		/* TCP connects, or has, to this host; it may be joined */
+	SDP_SK_JOINED,		/* a pipe of this host carries the stream, beside TCP */
 	SDP_SK_DETACHED,	/* the socket was given back to TCP */
 };
 
@@ -56,6 +59,14 @@ struct sdp_sk {
 	int addr_len;
 	unsigned int connecting; /* connect() calls that wait; under the socket lock */
 
+	u8 side;		/* which end of join; written before the mode */
+	unsigned int tcp_sends;	/* callers that send by TCP before the direction
+				 * switches; under lock
+				 */
+	struct sdp_join *join;	/* a reference, until the slot is freed; written once,
+				 * before the mode
+				 */
+
 	spinlock_t lock;	/* softirq-safe; nests inside conn->up.lock */
 	struct sock *sk;	/* the socket to wake; NULL when it is gone */
 	bool closed;		/* no more wake-ups, no more children */
@@ -75,10 +86,11 @@ struct sdp_sk {
 	u32 place;		/* index in sdp_net.all_listeners while port is set */
 };
 
-/* The work functions of a socket; see sdp_ulp_init(). */
-struct sdp_ulp_works {
+/* What the slot of a socket calls; see sdp_ulp_init(). */
+struct sdp_ulp_calls {
 	work_func_t decide;	/* decides the outcome of connect() */
 	work_func_t defer;	/* takes children whose deferral is over */
+	void (*free)(struct sdp_sk *ssk);	/* the slot is being freed; softirq */
 };
 
 extern const struct proto_ops *sdp_tcp_ops[2];	/* TCP's own: IPv4, IPv6 */
@@ -111,6 +123,8 @@ struct sdp_sk *sdp_ulp_get(struct sock *sk);
 void sdp_ulp_put(struct sdp_sk *ssk);
 int sdp_ulp_attach(struct sock *sk, struct socket *sock);
 void sdp_ulp_detach(struct sock *sk, struct socket *sock, struct sdp_sk *ssk);
+bool sdp_ulp_renew(struct sock *sk, struct sdp_sk *ssk);
+void sdp_ulp_idle(struct sdp_sk *ssk);
 bool sdp_ulp_hand_on(void);
 void sdp_ulp_hand_back(bool held);
 
@@ -125,7 +139,7 @@ struct sock *sdp_ulp_steal(struct net *net, int family, int kern);
 bool sdp_ulp_may_fall_back(const struct sock *sk, const struct sdp_sk *ssk);
 bool sdp_ulp_needs_packets(const struct sock *sk);
 int sdp_ulp_init(void (*fill)(struct proto_ops *ops),
-		 const struct sdp_ulp_works *works,
+		 const struct sdp_ulp_calls *calls,
 		 const struct sdp_stream_ops *stream);
 int sdp_ulp_open(void);
 void sdp_ulp_close(void);

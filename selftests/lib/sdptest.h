@@ -30,6 +30,7 @@ enum via {
 	VIA_FAMILY,	/* socket(27) */
 	VIA_PROTO,	/* socket(AF_INET, SOCK_STREAM, 257) */
 	VIA_ULP,	/* TCP_ULP */
+	VIA_JOIN = VIA_ULP, /* what is to be joined is made so */
 };
 
 /* Return: enum via, or -1. */

@@ -16,7 +16,8 @@
 #include "variant.h"
 
 static const struct variant variants[NR_VARIANTS] = {
-#define VARIANT(via, word, ip)	{ VIA_##via, (ip) == 6 ? AF_INET6 : AF_INET },
+#define VARIANT(via, word, ip)						\
+	{ VIA_##via, (ip) == 6 ? AF_INET6 : AF_INET, via##_V##ip >= JOIN_V4 },
 #include "variants.def"
 #undef VARIANT
 };
@@ -50,7 +51,7 @@ int sock_(int flags)
 
 	if (fd < 0)
 		FAIL("no %s socket: %s%s", variant_name(), ktap_errno(errno),
-		     on_sdp() ? " (is af_sdp loaded?)" : "");
+		     on_ours() ? " (is af_sdp loaded?)" : "");
 	return fd;
 }
 
@@ -147,7 +148,7 @@ int must_be_sdp_(int fd)
 {
 	struct sdp_info info;
 
-	if (!on_sdp())
+	if (!on_ours())
 		return 0;
 	if (sdp_info(fd, &info) < 0) {
 		int err = errno;
@@ -158,7 +159,7 @@ int must_be_sdp_(int fd)
 		FAIL("SDP_INFO: %s: this connection goes by TCP",
 		     ktap_errno(err));
 	}
-	if (!info_is_sdp(&info))
+	if (!info_is_sdp(&info) && !on_join())
 		FAIL("SDP_INFO: transport %u, state %u, reason %u: not SDP",
 		     info.sdpi_transport, info.sdpi_state, info.sdpi_reason);
 	return 0;
@@ -204,7 +205,12 @@ int accept_one_(int l)
 {
 	int s = accept_any(l);
 
+	/* A client that has shut down before is left to TCP. */
+	if (on_join() && tcp_state(s) != TCP_ESTABLISHED)
+		return s;
 	must_be_sdp(s);
+	if (on_join())
+		EQ(SDP_TRANSPORT_LOCAL, transport(s));
 	return s;
 }
 
@@ -298,7 +304,8 @@ long long fill_(int fd, __u64 key)
 		 * fits, and that may take any time.
 		 */
 		waited = !poll_one(fd, POLLOUT, 100) &&
-			 (on_sdp() ? nothing_under_way(fd) : tcp_window_used_up(fd));
+			 (on_join() || (on_sdp() ? nothing_under_way(fd) :
+					tcp_window_used_up(fd)));
 	}
 }
 
@@ -457,7 +464,7 @@ static struct {
 	const char *word;
 	int value;
 } tunables[] = {
-	{ "enable", -1 }, { "fallback", -1 }, { "connect_timeout", -1 },
+	{ "local", -1 }, { "enable", -1 }, { "fallback", -1 }, { "connect_timeout", -1 },
 	{ "max_conns", -1 }, { "max_conns_user", -1 }, { "learn", -1 },
 	{ "cache_timeout", -1 }, { "cache_max", -1 }, { "require_timeout", -1 },
 	{ "mem_pressure", -1 }, { "mem_max", -1 }, { "shrink_after", -1 },
@@ -568,6 +575,8 @@ void variant_choose(unsigned int n)
 {
 	variant = &variants[n];
 	variant_exit();
+	if (get_tunable("local") >= 0)
+		sysctl("local", on_join());
 	/* Many cases count what is lent; those of it, and the storm, set it. */
 	if (get_tunable("zcopy_adapt") > 0)
 		sysctl("zcopy_adapt", 0);

@@ -12,6 +12,7 @@
 struct variant {
 	enum via via;
 	int family;
+	bool joined;	/* net.sdp.local is on */
 };
 
 enum {
@@ -27,7 +28,8 @@ enum {
 #define ON_EXPLICIT	(BIT(FAMILY_V4) | BIT(PROTO_V4) | BIT(PROTO_V6))
 #define ON_ULP		(BIT(ULP_V4) | BIT(ULP_V6))
 #define ON_SDP		(ON_EXPLICIT | ON_ULP)
-#define ON_V6		(BIT(TCP_V6) | BIT(PROTO_V6) | BIT(ULP_V6))
+#define ON_JOIN		(BIT(JOIN_V4) | BIT(JOIN_V6))
+#define ON_V6		(BIT(TCP_V6) | BIT(PROTO_V6) | BIT(ULP_V6) | BIT(JOIN_V6))
 
 extern const struct variant *variant;
 extern const char *const variant_names[NR_VARIANTS];
@@ -39,9 +41,22 @@ void variant_exit(void);
 /* Return: its number, or -1. */
 int variant_by_name(const char *name);
 
-static inline bool on_sdp(void)
+/* Is a socket of the variant ours, whatever carries its stream? */
+static inline bool on_ours(void)
 {
 	return variant->via != VIA_TCP;
+}
+
+/* Are both ends joined inside this host? */
+static inline bool on_join(void)
+{
+	return variant->joined;
+}
+
+/* Does a connection of SDP's carry the stream?  What is joined is as TCP. */
+static inline bool on_sdp(void)
+{
+	return on_ours() && !on_join();
 }
 
 const char *variant_name(void);
@@ -98,7 +113,10 @@ int accept_any_(int l);
 int ip_level(void);
 int ip_info(int fd, struct sdp_info *info);
 
-/* On an SDP variant the connection must go by SDP. */
+/*
+ * On an SDP variant the connection must go by SDP.  A client that is to be joined must
+ * have its slot; accept_one() looks whether it was.
+ */
 int must_be_sdp_(int fd);
 #define must_be_sdp(fd)	CALL(must_be_sdp_(fd))
 

@@ -558,7 +558,7 @@ CASE_ON(device_gone_while_connecting, ON_SDP)
 CASE_ON(device_gone_and_asked, ON_SDP)
 {
 	const struct linger at_once = { .l_onoff = 1 };
-	const struct variant tcp = { VIA_TCP, variant->family };
+	const struct variant tcp = { .via = VIA_TCP, .family = variant->family };
 	const struct variant *const was = variant;
 	struct pair p, by_tcp;
 	union addr a;

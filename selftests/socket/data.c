@@ -643,7 +643,8 @@ static void nothing(int fd)
 	(void)fd;
 }
 
-CASE(cork_joins)
+/* What is joined holds nothing back: bytes are seen at once, though corked. */
+CASE_ON(cork_joins, ON_TCP | ON_SDP)
 {
 	struct pair p;
 
@@ -660,7 +661,7 @@ CASE(cork_joins)
 }
 
 /* Corked bytes go after a while, and not at once. */
-CASE(cork_waits)
+CASE_ON(cork_waits, ON_TCP | ON_SDP)
 {
 	struct ktap_watch start;
 	struct pair p;
@@ -681,7 +682,7 @@ CASE(cork_waits)
 BY_CLOCK(cork_waits);
 
 /* What was corked before, and has gone, does not shorten the wait of what comes behind. */
-CASE(cork_waits_anew)
+CASE_ON(cork_waits_anew, ON_TCP | ON_SDP)
 {
 	struct ktap_watch start;
 	struct pair p;

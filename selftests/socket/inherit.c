@@ -134,7 +134,7 @@ static int child(const struct setting *to, int *err)
 
 static int child_of_tcp(const struct setting *to, int *err)
 {
-	const struct variant tcp = { VIA_TCP, variant->family };
+	const struct variant tcp = { .via = VIA_TCP, .family = variant->family };
 	const struct variant *const was = variant;
 	int s;
 

@@ -360,7 +360,7 @@ CASE(listen_while_it_ends)
 		EQ(0, pthread_join(e[i].thread, NULL));
 	}
 	OK(listen(e[0].fd, 4));
-	EQ(before + on_sdp(), OK(sockets_shown(LISTENING)));
+	EQ(before + on_ours(), OK(sockets_shown(LISTENING)));
 	OK(name_of(e[0].fd, &a));
 	here(&a, addr_port(&a));
 	i = sock();

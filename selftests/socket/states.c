@@ -20,7 +20,7 @@
 /* One of the variant, and one of TCP's, made by the same function. */
 static int sweep_state_(int (*make)(void), enum sweep how)
 {
-	const struct variant tcp = { VIA_TCP, variant->family };
+	const struct variant tcp = { .via = VIA_TCP, .family = variant->family };
 	const struct variant *const was = variant;
 	int fd = make(), like;
 

@@ -30,6 +30,7 @@ static struct {
 	u32 total;		/* bytes of this round */
 	u32 begin;		/* position of the first */
 	u32 most_written, most_read; /* bytes of one call */
+	u32 limit, low;
 	u32 buf_size;
 	u32 chance_page, chance_peek, chance_need; /* one in so many; 0: never */
 	bool leaves;		/* the stream goes back to TCP in the end */
@@ -192,7 +193,7 @@ static void wait_space(void)
 {
 	wake(CONSUMER);
 	prepare(PRODUCER);
-	if (!sdp_pipe_want_space(&r.pipe))
+	if (!sdp_pipe_want_space(&r.pipe, r.low + below(r.limit - r.low)))
 		sleeps(PRODUCER);
 	finish(PRODUCER);
 }
@@ -210,7 +211,7 @@ static void *producer(void *unused)
 		n = n < left ? n : left;
 		left -= n;
 		while (n) {
-			room = sdp_pipe_room(&r.pipe);
+			room = sdp_pipe_room(&r.pipe, r.limit);
 			if (!room) {
 				wait_space();
 				continue;
@@ -292,6 +293,7 @@ static void *consumer(void *unused)
 			wait_data(1);
 			continue;
 		}
+		sdp_pipe_begin(&r.pipe);
 		if (one_in(r.chance_peek))
 			look(r.pipe.read + below(100), 2 * most);
 		/* It may wait for more than there is, as SO_RCVLOWAT has it. */
@@ -324,7 +326,9 @@ static void converse(void)
 	r.leaves = one_in(2);
 	if (r.most_written + r.most_read < 64 && r.total > 50000)
 		r.total = 50000;
-	sdp_pipe_init(&r.pipe, 2 + below(one_in(2) ? 1000 : 300000));
+	r.limit = 2 + below(one_in(2) ? 1000 : 300000);
+	r.low = 1 + below(r.limit - 1);
+	sdp_pipe_init(&r.pipe, r.low);
 	r.pipe.written = r.pipe.read = r.begin;
 
 	CHECK(!pthread_create(&thread[0], NULL, producer, NULL));

@@ -92,6 +92,7 @@ enum {
 	SDP_TRANSPORT_NONE	= 0,	/* not connected */
 	SDP_TRANSPORT_IB	= 1,	/* RDMA verbs: InfiniBand, RoCE, soft-RoCE */
 	SDP_TRANSPORT_TCP	= 2,	/* fallen back */
+	SDP_TRANSPORT_LOCAL	= 3,	/* the other end is on this host: by memory */
 };
 
 /* Why a connection is not SDP: sdp_info.sdpi_reason, counters, trace points. */
@@ -114,7 +115,8 @@ enum {
 	  "nothing is known of it yet, it is being asked (net.sdp.learn)") \
 	X(BUSY,		"busy", \
 	  "the peer rejected for now: its backlog is full, or a limit reached") \
-	X(DEVICE,	"device",	"the RDMA device gave up the queue pair")
+	X(DEVICE,	"device",	"the RDMA device gave up the queue pair") \
+	X(LOCAL,	"local",	"it is on this host, and nobody listens by SDP")
 
 enum sdp_reason {
 #define SDP_REASON_ENUM(name, word, help) SDP_REASON_##name,

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Joining two sockets, and ending that; see sdp_join.h.
+ *
+ * The proof.  Source and destination of the child, reversed, lead to one
+ * established socket of the namespace, or to none.  It is the other end of the
+ * same connection if what it expects is what the child sends next, and if the
+ * child expects what it has sent: that is, by 32 bits and the four-tuple.  NAT,
+ * TPROXY, another namespace or a forged tuple are not found, or not proved, and
+ * the child is plain TCP.
+ *
+ * Order.  The child is attached and its own direction switched before anything
+ * is published.  Then, under the client's ssk->lock, the client gets the pair,
+ * and its mode last.  The client's own direction switches in its next send().
+ */
+#include <linux/gfp.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <net/inet6_hashtables.h>
+#include <net/inet_hashtables.h>
+#include <net/ipv6.h>
+#include <net/tcp.h>
+#include "sdp_join.h"
+#include "sdp_mem.h"
+#include "sdp_net.h"
+#include "sdp_trace.h"
+
+/* Bytes of a buffer for long writes, and of all that a flowing pipe keeps. */
+enum {
+	SDP_JOIN_LARGE	= 32 * 1024,
+	SDP_JOIN_KEEP	= 256 * 1024 + SDP_JOIN_LARGE,
+};
+
+static const struct sdp_stream_ops *sdp_join_ops;	/* sdp_join_stream.c */
+
+/**
+ * sdp_join_init() - be told what carries the stream of a socket that is joined
+ * @ops: the table
+ *
+ * Context: process, before there is a socket of ours.
+ */
+void __init sdp_join_init(const struct sdp_stream_ops *ops)
+{
+	sdp_join_ops = ops;
+}
+
+/* Memory */
+
+static void sdp_join_buf_free(struct sdp_join_way *way, struct sdp_pipe_buf *buf)
+{
+	way->kept -= buf->size;
+	sdp_mem_add(-(s64)buf->size);
+	free_pages((unsigned long)buf->mem, get_order(buf->size));
+	kfree(buf);
+}
+
+static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 size)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_COMP;
+	struct sdp_pipe_buf *buf;
+
+	buf = kzalloc_obj(*buf, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return NULL;
+	if (size > PAGE_SIZE) {
+		buf->mem = (void *)__get_free_pages(gfp | __GFP_NORETRY,
+						    get_order(size));
+		if (!buf->mem)
+			size = PAGE_SIZE;
+	}
+	if (!buf->mem)
+		buf->mem = (void *)__get_free_pages(gfp, 0);
+	if (!buf->mem) {
+		kfree(buf);
+		return NULL;
+	}
+	buf->size = size;
+	way->kept += size;
+	sdp_mem_add(size);
+	return buf;
+}
+
+/**
+ * sdp_join_buf() - get a buffer for the pipe to copy to
+ * @way: the direction
+ * @want: bytes that the caller has to send
+ *
+ * One that was read is taken before a new one is made.  Of what a burst has left
+ * one buffer is given back with each that is taken.
+ *
+ * Context: process, the producer; sleeps.
+ * Return: the buffer, or NULL without memory.
+ */
+struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want)
+{
+	struct sdp_pipe *pipe = &way->pipe;
+	u32 size = PAGE_SIZE;
+	struct sdp_pipe_buf *buf;
+
+	/* Many short writes that nobody reads fill large buffers too. */
+	if (want > 2 * PAGE_SIZE || sdp_pipe_fill(pipe) >= 2 * PAGE_SIZE)
+		size = max_t(u32, PAGE_SIZE, SDP_JOIN_LARGE);
+	while ((buf = sdp_pipe_reuse(pipe))) {
+		if (buf->size >= size && way->kept <= SDP_JOIN_KEEP)
+			return buf;
+		sdp_join_buf_free(way, buf);
+	}
+	return sdp_join_buf_alloc(way, size);
+}
+
+static void sdp_join_put(struct sdp_join *join)
+{
+	struct sdp_pipe_buf *buf;
+	int i;
+
+	if (!refcount_dec_and_test(&join->ref))
+		return;
+	for (i = 0; i < 2; i++)
+		while ((buf = sdp_pipe_pop(&join->way[i].pipe)))
+			sdp_join_buf_free(&join->way[i], buf);
+	kfree(join);
+}
+
+/**
+ * sdp_join_free() - the slot of a socket is being freed
+ * @ssk: the slot
+ *
+ * Context: any.
+ */
+void sdp_join_free(struct sdp_sk *ssk)
+{
+	if (ssk->join)
+		sdp_join_put(ssk->join);
+}
+
+static struct sdp_join *sdp_join_alloc(void)
+{
+	struct sdp_join *join = kzalloc_obj(*join, GFP_KERNEL_ACCOUNT);
+	int i;
+
+	if (!join)
+		return NULL;
+	refcount_set(&join->ref, 2);	/* one of each slot */
+	for (i = 0; i < 2; i++) {
+		sdp_pipe_init(&join->way[i].pipe, 0);
+		mutex_init(&join->way[i].send);
+		mutex_init(&join->way[i].recv);
+	}
+	return join;
+}
+
+/* Limits */
+
+/**
+ * sdp_join_received() - how many unread bytes the receiver is said to have
+ * @sk: the sender
+ * @way: the direction
+ *
+ * TCP would have had them acknowledged: close() does not wait for them, and
+ * SIOCOUTQ does not count them.
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 sdp_join_received(const struct sock *sk, const struct sdp_join_way *way)
+{
+	u32 rcvbuf = READ_ONCE(way->rcvbuf);
+
+	if (rcvbuf)
+		return rcvbuf / 2;
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]) / 8;
+}
+
+/**
+ * sdp_join_limit() - how many bytes may be unread
+ * @sk: the sender
+ * @way: the direction
+ *
+ * As TCP: what the sender may have unsent and the receiver unread; half of what
+ * the sizes are that a user has set, since TCP counts its own overhead there.
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 sdp_join_limit(const struct sock *sk, const struct sdp_join_way *way)
+{
+	u32 sndbuf = sk->sk_userlocks & SOCK_SNDBUF_LOCK ?
+		     READ_ONCE(sk->sk_sndbuf) :
+		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
+
+	return sndbuf / 2 + sdp_join_received(sk, way);
+}
+
+/* Ends */
+
+static void sdp_join_end_put(struct rcu_head *head)
+{
+	struct sdp_join_end *end = container_of(head, struct sdp_join_end, rcu);
+
+	sock_put(end->gone);
+	sdp_join_put(end->join);
+}
+
+/* No more wake-ups for the end when this returns, but for those under way. */
+static void sdp_join_end_close(struct sdp_join *join, u8 side)
+{
+	struct sdp_join_end *end = &join->end[side];
+
+	end->gone = rcu_dereference_protected(end->sk, true);
+	if (!end->gone)
+		return;
+	refcount_inc(&join->ref);
+	end->join = join;
+	RCU_INIT_POINTER(end->sk, NULL);
+	call_rcu(&end->rcu, sdp_join_end_put);
+}
+
+/**
+ * sdp_join_wake_reader() - there is something to read
+ * @join: the pair
+ * @side: who reads it
+ *
+ * By sk_data_ready(), so that whoever has hooked it is called.
+ *
+ * Context: process; a full barrier, if anybody can be asleep.
+ */
+void sdp_join_wake_reader(struct sdp_join *join, u8 side)
+{
+	struct sock *sk;
+
+	rcu_read_lock();
+	sk = rcu_dereference(join->end[side].sk);
+	if (sk)
+		sk->sk_data_ready(sk);
+	rcu_read_unlock();
+}
+
+/**
+ * sdp_join_wake_writer() - there is space to write to
+ * @join: the pair
+ * @side: who writes
+ *
+ * Context: process; a full barrier, if anybody can be asleep.
+ */
+void sdp_join_wake_writer(struct sdp_join *join, u8 side)
+{
+	struct sock *sk;
+
+	rcu_read_lock();
+	sk = rcu_dereference(join->end[side].sk);
+	if (sk)
+		sk->sk_write_space(sk);
+	rcu_read_unlock();
+}
+
+/**
+ * sdp_join_disconnect() - the socket is given up
+ * @sk: locked
+ * @ssk: its SDP state
+ *
+ * What the other end has not read yet stays in the pipe.
+ *
+ * Context: process.
+ * Return: true if something is unread that the other end has sent.
+ */
+bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk)
+{
+	struct sdp_join *join = sdp_join_get(ssk);
+
+	if (!join)
+		return false;
+	sdp_join_end_close(join, ssk->side);
+	smp_mb();	/* with sdp_join_by_pipe(): it sees this, or we what it has put */
+	sdp_join_wake_writer(join, !ssk->side);
+	return sdp_pipe_fill(&join->way[ssk->side].pipe);
+}
+
+/*
+ * SO_LINGER with a time: wait until the receiver has what is unread, but for what
+ * TCP would have had acknowledged.
+ */
+static void sdp_join_linger(struct sock *sk, struct sdp_sk *ssk,
+			    struct sdp_join *join)
+{
+	struct sdp_join_way *way = &join->way[!ssk->side];
+	long timeo = sk->sk_lingertime;
+	DEFINE_WAIT(wait);
+
+	while (timeo && !signal_pending(current)) {
+		prepare_to_wait(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
+		if (sdp_pipe_want_space(&way->pipe, sdp_join_received(sk, way)) ||
+		    sdp_join_is_closed(join, ssk->side) || READ_ONCE(sk->sk_err))
+			break;
+		timeo = schedule_timeout(timeo);
+	}
+	finish_wait(sk_sleep(sk), &wait);
+}
+
+/**
+ * sdp_join_close() - the socket is being closed
+ * @sk: locked
+ * @ssk: its SDP state
+ *
+ * Context: process.
+ */
+void sdp_join_close(struct sock *sk, struct sdp_sk *ssk)
+{
+	struct sdp_join *join = sdp_join_get(ssk);
+
+	if (join && sock_flag(sk, SOCK_LINGER) && sk->sk_lingertime &&
+	    !(current->flags & PF_EXITING) &&
+	    !sdp_pipe_fill(&join->way[ssk->side].pipe))
+		sdp_join_linger(sk, ssk, join);
+	if (!sdp_join_disconnect(sk, ssk))
+		return;
+	/* As TCP for what is unread: RST. */
+	sock_set_flag(sk, SOCK_LINGER);
+	sk->sk_lingertime = 0;
+}
+
+/* Joining */
+
+/**
+ * sdp_join_connects() - the socket connects to an address of this host
+ * @sk: locked, not connected
+ * @ssk: its SDP state; may be joined from now on
+ *
+ * Context: process.
+ */
+void sdp_join_connects(struct sock *sk, struct sdp_sk *ssk)
+{
+	ssk->stream = sdp_join_ops;
+	smp_store_release(&ssk->mode, SDP_SK_JOINING);	/* after stream */
+}
+
+/*
+ * The device that the child's packets came by, as its socket sees it: a link or
+ * a VRF that the connection is bound to, or lo.
+ */
+static int sdp_join_device(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_bound_dev_if) ?: LOOPBACK_IFINDEX;
+}
+
+static struct sock *sdp_join_find(struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct net *net = sock_net(sk);
+
+#if IS_ENABLED(CONFIG_IPV6)
+	const struct in6_addr *from = &sk->sk_v6_rcv_saddr;
+
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
+		return __inet6_lookup_established(net, SDP_HASHINFO(net) from,
+						  inet->inet_sport,
+						  &sk->sk_v6_daddr,
+						  ntohs(inet->inet_dport),
+						  sdp_join_device(sk), 0);
+#endif
+	return __inet_lookup_established(net, SDP_HASHINFO(net)
+					 inet->inet_rcv_saddr, inet->inet_sport,
+					 inet->inet_daddr,
+					 ntohs(inet->inet_dport),
+					 sdp_join_device(sk), 0);
+}
+
+/* See the head of this file. */
+static bool sdp_join_is_peer(const struct sock *sk, const struct sock *peer)
+{
+	const struct tcp_sock *c = tcp_sk(sk), *p = tcp_sk(peer);
+
+	return READ_ONCE(peer->sk_state) == TCP_ESTABLISHED &&
+	       c->snd_nxt == c->write_seq && READ_ONCE(p->rcv_nxt) == c->snd_nxt &&
+	       !before(c->rcv_nxt, READ_ONCE(p->snd_una)) &&
+	       !after(c->rcv_nxt, READ_ONCE(p->snd_nxt));
+}
+
+/* Whether the connection is to itself: the route to its peer is over lo. */
+static bool sdp_join_is_local(const struct sock *sk)
+{
+	struct dst_entry *dst;
+	bool local;
+
+	rcu_read_lock();
+	dst = __sk_dst_get((struct sock *)sk);
+	/* Without a route it may be: the look-up tells. */
+	local = !dst || dst->dev->flags & IFF_LOOPBACK ||
+		netif_is_l3_master(dst->dev);
+	rcu_read_unlock();
+	return local;
+}
+
+static void sdp_join_set_end(struct sdp_join *join, u8 side, struct sock *sk)
+{
+	struct sdp_join_way *way = &join->way[side];
+
+	sock_hold(sk);
+	rcu_assign_pointer(join->end[side].sk, sk);
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+		way->rcvbuf = READ_ONCE(sk->sk_rcvbuf);
+}
+
+/* The pair is made, and the child has it; now the client.  false: it has gone. */
+static bool sdp_join_client(struct sdp_join *join, struct sdp_sk *pssk)
+{
+	bool ok;
+
+	spin_lock_bh(&pssk->lock);
+	ok = pssk->sk && !pssk->closed && pssk->mode == SDP_SK_JOINING &&
+	     !pssk->join;
+	if (ok) {
+		sdp_join_set_end(join, 1, pssk->sk);
+		pssk->side = 1;
+		pssk->join = join;
+		smp_store_release(&pssk->mode, SDP_SK_JOINED);	/* after join, side */
+	}
+	spin_unlock_bh(&pssk->lock);
+	return ok;
+}
+
+/* Of a child that nobody else knows yet; its socket is locked. */
+static bool sdp_join_child(struct sdp_join *join, struct socket *sock,
+			   const struct sdp_sk *listener, struct sdp_sk *pssk)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_sk *ssk;
+	bool ok;
+
+	if (sdp_ulp_attach(sk, sock))
+		return false;
+	ssk = sdp_ulp_get(sk);
+	ssk->by_ulp = listener->by_ulp;
+	ssk->zcopy = READ_ONCE(listener->zcopy);
+	ssk->stream = sdp_join_ops;
+	sdp_join_set_end(join, 0, sk);
+	sdp_pipe_switch(&join->way[1].pipe, tcp_sk(sk)->write_seq);
+	ok = sdp_join_client(join, pssk);
+	if (ok) {
+		ssk->join = join;
+		ssk->side = 0;
+		smp_store_release(&ssk->mode, SDP_SK_JOINED);	/* after join, side */
+	} else {
+		sdp_ulp_detach(sk, sock, ssk);
+	}
+	sdp_ulp_put(ssk);
+	return ok;
+}
+
+static bool sdp_join_pair(struct socket *sock, const struct sdp_sk *listener,
+			  struct sdp_sk *pssk)
+{
+	struct sdp_join *join = sdp_join_alloc();
+	struct sock *sk = sock->sk;
+	bool ok;
+
+	if (!join)
+		return false;
+	lock_sock(sk);
+	ok = sk->sk_state == TCP_ESTABLISHED &&
+	     sdp_join_child(join, sock, listener, pssk);
+	release_sock(sk);
+	if (!ok) {
+		if (rcu_access_pointer(join->end[0].sk))
+			sock_put(sk);
+		kfree(join);
+		return false;
+	}
+	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_JOINS, 1);
+	/* Whoever waits for bytes of TCP's waits for ours now. */
+	sdp_join_wake_reader(join, 1);
+	return true;
+}
+
+/**
+ * sdp_join_accepted() - join a child that TCP has accepted, if it is of this host
+ * @sock: its socket, with TCP's operations, not known to the caller of accept() yet
+ * @listener: SDP state of the listener
+ *
+ * Context: process.
+ * Return: true if @sock is joined, and ours; false: it is a plain child.
+ */
+bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener)
+{
+	struct sock *sk = sock->sk, *peer;
+	struct sdp_sk *pssk = NULL;
+	bool joined = false;
+
+	if (!READ_ONCE(sdp_net(sock_net(sk))->local) ||
+	    READ_ONCE(sk->sk_state) != TCP_ESTABLISHED ||
+	    !sdp_join_is_local(sk) || sdp_ulp_needs_packets(sk))
+		return false;
+	peer = sdp_join_find(sk);
+	if (!peer)
+		return false;
+	if (sk_fullsock(peer))
+		pssk = sdp_ulp_get(peer);
+	if (pssk && sdp_join_is_peer(sk, peer))
+		joined = sdp_join_pair(sock, listener, pssk);
+	sdp_ulp_put(pssk);
+	sock_gen_put(peer);
+	return joined;
+}

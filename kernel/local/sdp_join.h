@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Two sockets of one host, joined: the path inside one host.
+ *
+ * TCP makes the connection, over lo, as ever; look-up, backlog, hooks, SYN, FIN,
+ * RST, TIME_WAIT and ss are TCP's.  A socket of ours that connects to an address
+ * of this host keeps its slot meanwhile (SDP_SK_JOINING).  When a listener of
+ * ours accepts the child, the other end is looked up among the established
+ * sockets of the namespace and proved by its sequence numbers, and the two are
+ * joined by a pipe for each direction (SDP_SK_JOINED).  From then on bytes go
+ * through the pipes, and TCP's sequence numbers stand still: so each direction
+ * can return to TCP at any byte, for good.  Whatever is unusual is left to TCP
+ * that way, and is TCP's to the letter.
+ *
+ * No code takes a lock of the other end's.  What one end knows of the other is
+ * the sock, under RCU, to wake it; NULL when the other end was closed.
+ *
+ *   sdp_join.c		prove and join; wake; end
+ *   sdp_join_send.c	into the pipe, or by TCP
+ *   sdp_join_recv.c	what TCP carried first, the pipe, what TCP carries later
+ *   sdp_join_stream.c	the table for the socket layer (sdp_stream.h)
+ */
+#ifndef _SDP_JOIN_H
+#define _SDP_JOIN_H
+
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include "sdp_pipe.h"
+#include "sdp_ulp.h"
+
+/* One direction. */
+struct sdp_join_way {
+	struct sdp_pipe pipe;
+	struct mutex send;	/* makes its callers one producer */
+	struct mutex recv;	/* makes its callers one consumer */
+	u32 kept;		/* bytes of the pipe's own buffers; the producer's */
+	u32 rcvbuf;		/* bytes of SO_RCVBUF if the reader has set it; else 0 */
+	bool stamps;		/* the reader wants to know when bytes came */
+	ktime_t stamp;		/* when the last byte was put, if it does */
+};
+
+struct sdp_join_end {
+	struct sock __rcu *sk;	/* a reference; NULL when the end was closed */
+	struct sock *gone;	/* what sk was, until callers under RCU are over */
+	struct sdp_join *join;	/* the pair, and a reference to it until then */
+	struct rcu_head rcu;
+};
+
+/* End i reads way[i] and writes way[!i]. */
+struct sdp_join {
+	refcount_t ref;
+	struct sdp_join_end end[2];
+	struct sdp_join_way way[2];
+};
+
+/**
+ * sdp_join_get() - what the socket is joined by
+ * @ssk: its SDP state
+ *
+ * Context: any.
+ * Return: the pair, which stays as long as @ssk does; NULL: it is not joined.
+ */
+static inline struct sdp_join *sdp_join_get(const struct sdp_sk *ssk)
+{
+	/* then join and side */
+	return smp_load_acquire(&ssk->mode) == SDP_SK_JOINED ? ssk->join : NULL;
+}
+
+/**
+ * sdp_join_is_closed() - whether the other end was closed
+ * @join: the pair
+ * @side: the caller's
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool sdp_join_is_closed(const struct sdp_join *join, u8 side)
+{
+	return !rcu_access_pointer(join->end[!side].sk);
+}
+
+void sdp_join_init(const struct sdp_stream_ops *ops);
+void sdp_join_connects(struct sock *sk, struct sdp_sk *ssk);
+bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener);
+void sdp_join_wake_reader(struct sdp_join *join, u8 side);
+void sdp_join_wake_writer(struct sdp_join *join, u8 side);
+bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk);
+void sdp_join_close(struct sock *sk, struct sdp_sk *ssk);
+void sdp_join_free(struct sdp_sk *ssk);
+
+struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want);
+
+int sdp_join_send(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
+		  size_t len, long timeo);
+int sdp_join_recv(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
+		  size_t len, int flags, long timeo);
+u32 sdp_join_inq(const struct sock *sk, const struct sdp_join_way *way);
+bool sdp_join_is_readable(const struct sock *sk, const struct sdp_join_way *way,
+			  u32 n);
+u32 sdp_join_received(const struct sock *sk, const struct sdp_join_way *way);
+u32 sdp_join_limit(const struct sock *sk, const struct sdp_join_way *way);
+void sdp_join_sync(const struct sock *sk, struct sdp_join_way *way);
+
+extern const struct sdp_stream_ops sdp_join_stream_ops;
+
+#endif

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sending on a socket that may be joined, or is.
+ *
+ * Before it is joined TCP sends, and a call may sleep in TCP for long.  So the
+ * direction switches to the pipe only when no call is in TCP: what such a call
+ * has still to send would come behind what is in the pipe.
+ *
+ * How much a pipe takes.  TCP on lo takes some 2.5 MB that nobody reads, and
+ * programs count on that: two that write before they read.  But a pipe as large
+ * would leave the processor's caches.  So a blocking caller waits at 256 KiB if
+ * there is a reader who reads, and goes on when nothing was read for 10 ms.
+ *
+ * A direction returns to TCP (sdp_pipe_leave()) for what only TCP can do:
+ * urgent data, notes of MSG_ZEROCOPY, time stamps of what was sent, and an end
+ * that was closed, which TCP answers with RST.
+ */
+#include <linux/sched/signal.h>
+#include <net/tcp.h>
+#include "sdp_join.h"
+#include "sdp_net.h"
+#include "sdp_trace.h"
+
+enum {
+	SDP_JOIN_SOFT	= 256 * 1024,	/* bytes at which a blocking caller waits */
+	SDP_JOIN_SOFT_MS = 10,		/* ms, while nothing is read */
+	SDP_JOIN_TELL	= 64 * 1024,	/* bytes after which a reader is woken */
+};
+
+/* One send() under way. */
+struct sdp_join_call {
+	struct sock *sk;
+	struct sdp_sk *ssk;
+	struct sdp_join *join;
+	struct sdp_join_way *way;
+	struct msghdr *msg;
+	u8 side;		/* the caller's */
+	long timeo;		/* jiffies that it may still sleep */
+	u32 limit;		/* bytes that may be unread */
+	size_t done;		/* bytes that are in the pipe */
+	size_t told;		/* those of which the reader knows */
+};
+
+static u32 sdp_join_mark(u32 limit)
+{
+	return limit / 3 * 2;
+}
+
+static bool sdp_join_cannot_send(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err) ||
+	       READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN;
+}
+
+/* @all: also a reader who waits for more than there is */
+static void sdp_join_tell(struct sdp_join_call *call, bool all)
+{
+	call->told = call->done;
+	if (unlikely(READ_ONCE(call->way->stamps)))
+		WRITE_ONCE(call->way->stamp, ktime_get_real());
+	if (sdp_pipe_is_enough(&call->way->pipe) || all)
+		sdp_join_wake_reader(call->join, !call->side);
+}
+
+/* Sleep until there is space, with the pipe free for others.  0, or the error. */
+static int sdp_join_sleep(struct sdp_join_call *call, long *timeo)
+{
+	struct sdp_pipe *pipe = &call->way->pipe;
+	struct sock *sk = call->sk;
+	DEFINE_WAIT(wait);
+
+	mutex_unlock(&call->way->send);
+	prepare_to_wait(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
+	if (!sdp_pipe_want_space(pipe, sdp_join_mark(call->limit)) &&
+	    !sdp_join_cannot_send(sk) &&
+	    !sdp_join_is_closed(call->join, call->side) &&
+	    !signal_pending(current))
+		*timeo = schedule_timeout(*timeo);
+	finish_wait(sk_sleep(sk), &wait);
+	mutex_lock(&call->way->send);
+	return signal_pending(current) ? sock_intr_errno(call->timeo) : 0;
+}
+
+/* The pipe is full.  0: look again, or the error. */
+static int sdp_join_wait_space(struct sdp_join_call *call)
+{
+	struct sdp_pipe *pipe = &call->way->pipe;
+	u32 hard = sdp_join_limit(call->sk, call->way);
+	u32 read = READ_ONCE(pipe->read);
+	long soft = msecs_to_jiffies(SDP_JOIN_SOFT_MS), left;
+	int err;
+
+	sdp_join_tell(call, true);
+	if (!call->timeo) {
+		set_bit(SOCK_NOSPACE, &call->sk->sk_socket->flags);
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, call->sk);
+		return sdp_pipe_want_space(pipe, sdp_join_mark(hard)) ? 0 :
+		       -EAGAIN;
+	}
+	if (call->limit < hard && soft < call->timeo) {
+		left = soft;
+		err = sdp_join_sleep(call, &left);
+		if (!left && READ_ONCE(pipe->read) == read)
+			call->limit = hard;
+		if (call->timeo != MAX_SCHEDULE_TIMEOUT)
+			call->timeo -= soft - left;
+		return err;
+	}
+	call->limit = hard;
+	err = sdp_join_sleep(call, &call->timeo);
+	return err ?: call->timeo ? 0 : -EAGAIN;
+}
+
+/* Copy what fits.  Bytes; 0: it is full; or an error. */
+static ssize_t sdp_join_copy(struct sdp_join_call *call)
+{
+	struct iov_iter *iter = &call->msg->msg_iter;
+	struct sdp_pipe *pipe = &call->way->pipe;
+	struct sdp_pipe_buf *buf;
+	size_t n;
+
+	n = min_t(size_t, iov_iter_count(iter), sdp_pipe_room(pipe, call->limit));
+	if (!n)
+		return 0;
+	buf = sdp_pipe_tail(pipe);
+	if (!buf) {
+		buf = sdp_join_buf(call->way, iov_iter_count(iter));
+		if (!buf)
+			return -ENOMEM;
+		sdp_pipe_append(pipe, buf, 0);
+	}
+	n = min_t(size_t, n, buf->size - buf->len);
+	/* The memory is whole pages of ours. */
+	n = _copy_from_iter(buf->mem + buf->len, n, iter);
+	if (!n)
+		return -EFAULT;
+	sdp_pipe_put(pipe, n);
+	call->done += n;
+	return n;
+}
+
+/*
+ * The other end was closed.  What it has not read goes by TCP again: TCP answers
+ * with RST, and the next call gets the error.
+ */
+static void sdp_join_take_back(struct sdp_join_call *call)
+{
+	size_t n = min_t(size_t, call->done, sdp_pipe_fill(&call->way->pipe));
+
+	iov_iter_revert(&call->msg->msg_iter, n);
+	call->done -= n;
+}
+
+/* Send into the pipe.  0; -ENOIOCTLCMD: TCP sends the rest; or an error. */
+static int sdp_join_fill(struct sdp_join_call *call)
+{
+	struct iov_iter *iter = &call->msg->msg_iter;
+	ssize_t n;
+	int err;
+
+	do {
+		if (sdp_join_cannot_send(call->sk))
+			return -EPIPE;
+		if (sdp_join_is_closed(call->join, call->side))
+			return -ENOIOCTLCMD;
+		if (unlikely(call->way->pipe.left))
+			return -ENOIOCTLCMD;	/* another caller has it leave */
+		n = sdp_join_copy(call);
+		if (n == -ENOMEM)
+			return -ENOIOCTLCMD;
+		if (n < 0)
+			return n;
+		if (!n) {
+			err = sdp_join_wait_space(call);
+			if (err)
+				return err;
+		} else if (call->done - call->told >= SDP_JOIN_TELL) {
+			sdp_join_tell(call, false);
+		}
+	} while (iov_iter_count(iter));
+	return 0;
+}
+
+static void sdp_join_leave(struct sdp_join_call *call)
+{
+	struct sdp_pipe *pipe = &call->way->pipe;
+
+	lockdep_assert_held(&call->way->send);
+	if (pipe->left)
+		return;
+	sdp_pipe_leave(pipe);
+	sdp_count(sdp_net(sock_net(call->sk)), SDP_CNT_JOIN_LEAVES, 1);
+}
+
+/* The direction leaves TCP, unless a call is still in TCP. */
+static bool sdp_join_switch(struct sdp_join_call *call)
+{
+	struct sdp_pipe *pipe = &call->way->pipe;
+
+	lock_sock(call->sk);
+	spin_lock_bh(&call->ssk->lock);
+	if (!call->ssk->tcp_sends)
+		sdp_pipe_switch(pipe, tcp_sk(call->sk)->write_seq);
+	spin_unlock_bh(&call->ssk->lock);
+	release_sock(call->sk);
+	return pipe->switched;
+}
+
+/*
+ * TCP sends, on a socket that may be joined meanwhile.  Returns false if it was,
+ * and has left TCP; otherwise @n is TCP's answer.
+ */
+static bool sdp_join_by_tcp(struct sdp_join_call *call, size_t len, int *n)
+{
+	struct sdp_sk *ssk = call->ssk;
+	struct sock *sk = call->sk;
+	struct sdp_join *join;
+	bool in_tcp;
+
+	spin_lock_bh(&ssk->lock);
+	join = sdp_join_get(ssk);
+	in_tcp = !join || !join->way[!ssk->side].pipe.switched;
+	ssk->tcp_sends += in_tcp;
+	spin_unlock_bh(&ssk->lock);
+	if (!in_tcp)
+		return false;
+	*n = SDP_TCP_CALL(sk, sendmsg, sk->sk_socket, call->msg, len);
+	spin_lock_bh(&ssk->lock);
+	ssk->tcp_sends--;
+	spin_unlock_bh(&ssk->lock);
+	return true;
+}
+
+/* Whether only TCP can send this. */
+static bool sdp_join_needs_tcp(const struct sock *sk, const struct msghdr *msg)
+{
+	return msg->msg_flags & MSG_OOB ||
+	       (msg->msg_flags & MSG_ZEROCOPY &&
+		(sdp_msg_ubuf(msg) || sock_flag(sk, SOCK_ZEROCOPY))) ||
+	       READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_TX_RECORD_MASK;
+}
+
+/* What the call returns, once the pipe has what it takes. */
+static int sdp_join_sent(struct sdp_join_call *call, int flags, int err)
+{
+	struct sock *sk = call->sk;
+
+	if (call->done)
+		sdp_count(sdp_net(sock_net(sk)), SDP_CNT_JOIN_SENT, call->done);
+	if (unlikely(err == -ENOIOCTLCMD && call->done)) {
+		err = SDP_TCP_CALL(sk, sendmsg, sk->sk_socket, call->msg,
+				   iov_iter_count(&call->msg->msg_iter));
+		call->done += max(err, 0);
+	}
+	if (call->done)
+		return call->done;
+	return err == -EPIPE ? sk_stream_error(sk, flags, err) : err;
+}
+
+/*
+ * Send on a joined socket.  Returns false if the direction is still TCP's;
+ * otherwise @n is the answer.
+ */
+static bool sdp_join_by_pipe(struct sdp_join_call *call, int *n)
+{
+	struct sock *sk = call->sk;
+	int err;
+
+	mutex_lock(&call->way->send);
+	if (unlikely(!call->way->pipe.switched) && !sdp_join_switch(call)) {
+		mutex_unlock(&call->way->send);
+		return false;
+	}
+	call->limit = sdp_join_limit(sk, call->way);
+	WRITE_ONCE(call->way->pipe.low,
+		   sdp_join_mark(min_t(u32, call->limit, SDP_JOIN_SOFT)));
+	if (call->timeo)
+		call->limit = min_t(u32, call->limit, SDP_JOIN_SOFT);
+	err = unlikely(sdp_join_needs_tcp(sk, call->msg)) ? -ENOIOCTLCMD :
+	      sdp_join_fill(call);
+	if (call->done != call->told)
+		sdp_join_tell(call, false);
+	/* The wake-up was a full barrier; with sdp_join_close(). */
+	if (unlikely(sdp_join_is_closed(call->join, call->side)) && call->done) {
+		sdp_join_take_back(call);
+		if (iov_iter_count(&call->msg->msg_iter))
+			err = -ENOIOCTLCMD;
+	}
+	if (err == -ENOIOCTLCMD)
+		sdp_join_leave(call);
+	mutex_unlock(&call->way->send);
+	*n = sdp_join_sent(call, call->msg->msg_flags, err);
+	return true;
+}
+
+/* Check control messages as TCP does: valid ones concern packets, if anything. */
+static int sdp_join_control(struct sock *sk, struct msghdr *msg)
+{
+	struct sockcm_cookie cookie;
+
+	if (likely(!msg->msg_controllen) || sdp_join_cannot_send(sk))
+		return 0;
+	sockcm_init(&cookie, sk);
+	return sock_cmsg_send(sk, msg, &cookie) ? -EINVAL : 0;
+}
+
+/**
+ * sdp_join_send() - send on a socket that may be joined, or is
+ * @sk: the socket; not locked
+ * @ssk: its SDP state
+ * @msg: the message
+ * @len: its bytes
+ * @timeo: jiffies that the caller may sleep
+ *
+ * Context: process; sleeps.
+ * Return: bytes, or TCP's error; -ENOIOCTLCMD: TCP is to send it.
+ */
+int sdp_join_send(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
+		  size_t len, long timeo)
+{
+	struct sdp_join_call call = {
+		.sk = sk, .ssk = ssk, .msg = msg, .timeo = timeo,
+	};
+	int n;
+
+	/* TCP's error, and no byte is sent. */
+	if (unlikely(msg->msg_flags & MSG_FASTOPEN || !len))
+		return -ENOIOCTLCMD;
+	do {
+		call.join = sdp_join_get(ssk);
+		if (!call.join)
+			continue;
+		call.side = ssk->side;
+		call.way = &call.join->way[!call.side];
+		/* For good, and without looking further. */
+		if (unlikely(READ_ONCE(call.way->pipe.left)))
+			return -ENOIOCTLCMD;
+		n = sdp_join_control(sk, msg);
+		if (n || sdp_join_by_pipe(&call, &n))
+			return n;
+	} while (!sdp_join_by_tcp(&call, len, &n));
+	return n;
+}

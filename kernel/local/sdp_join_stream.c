@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A joined pair as the stream of a socket: the table of sdp_stream.h.
+ *
+ * Before it is joined, and for whatever is not the stream itself, TCP answers:
+ * the socket is a connected TCP socket, in TCP's state.
+ */
+#include <linux/sockios.h>
+#include <asm/ioctls.h>
+#include <net/tcp.h>
+#include <linux/sdp.h>
+#include "sdp_join.h"
+#include "sdp_stream.h"
+
+static int sdp_join_stream_recvmsg(struct sock *sk, struct sdp_sk *ssk,
+				   struct msghdr *msg, size_t len, int flags,
+				   long timeo)
+{
+	if (flags & MSG_OOB)
+		return -ENOIOCTLCMD;	/* urgent data is TCP's */
+	return sdp_join_recv(sk, ssk, msg, len, flags, timeo);
+}
+
+/* Nothing is held back. */
+static void sdp_join_stream_push(struct sock *sk, struct sdp_sk *ssk)
+{
+}
+
+/* EPOLLOUT of a direction that goes through the pipe. */
+static bool sdp_join_is_writable(struct sock *sk, struct sdp_join_way *way)
+{
+	u32 mark = sdp_join_limit(sk, way) / 3 * 2;
+
+	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
+	    sdp_pipe_fill(&way->pipe) <= mark)
+		return true;
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	return sdp_pipe_want_space(&way->pipe, mark);
+}
+
+static bool sdp_join_stream_poll(struct sock *sk, struct sdp_sk *ssk,
+				 __poll_t wanted, __poll_t *mask)
+{
+	const __poll_t out = EPOLLOUT | EPOLLWRNORM;
+	struct sdp_join *join = sdp_join_get(ssk);
+	struct sdp_join_way *in, *back;
+
+	if (!join)
+		return false;
+	in = &join->way[ssk->side];
+	back = &join->way[!ssk->side];
+	sdp_join_sync(sk, in);
+	*mask = tcp_poll(NULL, sk->sk_socket, NULL);
+	if (sdp_join_is_readable(sk, in, sock_rcvlowat(sk, 0, INT_MAX)))
+		*mask |= EPOLLIN | EPOLLRDNORM;
+	/* A writer that began to wait may have missed the last read. */
+	if (sdp_pipe_stop(&in->pipe)) {
+		sdp_pipe_space_told(&in->pipe);
+		sdp_join_wake_writer(join, !ssk->side);
+	}
+	if (*mask & out && !READ_ONCE(back->pipe.left) &&
+	    !sdp_join_is_closed(join, ssk->side) &&
+	    !sdp_join_is_writable(sk, back))
+		*mask &= ~out;
+	return true;
+}
+
+static void sdp_join_stream_rcvlowat(struct sock *sk, struct sdp_sk *ssk)
+{
+	struct sdp_join *join = sdp_join_get(ssk);
+
+	if (join && sdp_join_is_readable(sk, &join->way[ssk->side],
+					 sock_rcvlowat(sk, 0, INT_MAX)))
+		sk->sk_data_ready(sk);
+}
+
+static int sdp_join_stream_ioctl(struct sock *sk, struct sdp_sk *ssk,
+				 unsigned int cmd)
+{
+	struct sdp_join *join = sdp_join_get(ssk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 queued = 0, fill, room;
+
+	switch (cmd) {
+	case SIOCINQ:
+		return join ? sdp_join_inq(sk, &join->way[ssk->side]) :
+			      tcp_inq(sk);
+	case SIOCATMARK:
+		return tp->urg_data &&
+		       tp->urg_seq == READ_ONCE(tp->copied_seq) &&
+		       !(join && sdp_pipe_fill(&join->way[ssk->side].pipe));
+	default:
+		break;
+	}
+	if (sk->sk_state != TCP_SYN_SENT && sk->sk_state != TCP_SYN_RECV)
+		queued = READ_ONCE(tp->write_seq) -
+			 (cmd == SIOCOUTQ ? tp->snd_una : READ_ONCE(tp->snd_nxt));
+	if (!join)
+		return queued;
+	/* What is unread beyond the reader's part of the limit. */
+	fill = sdp_pipe_fill(&join->way[!ssk->side].pipe);
+	room = sdp_join_received(sk, &join->way[!ssk->side]);
+	return queued + (fill > room ? fill - room : 0);
+}
+
+/* A caller that is sending comes before the FIN, or gets the error. */
+static int sdp_join_stream_shutdown(struct sock *sk, struct sdp_sk *ssk, int how)
+{
+	struct sdp_join *join = sdp_join_get(ssk);
+	struct mutex *send = join ? &join->way[!ssk->side].send : NULL;
+	int err;
+
+	if (send)
+		mutex_lock(send);
+	err = SDP_TCP_CALL(sk, shutdown, sk->sk_socket, how - 1);
+	if (send)
+		mutex_unlock(send);
+	return err;
+}
+
+static void sdp_join_stream_option(struct sock *sk, struct sdp_sk *ssk, int optname)
+{
+}
+
+static void sdp_join_stream_zcopy(struct sdp_sk *ssk)
+{
+}
+
+static u8 sdp_join_stream_state(struct sdp_sk *ssk)
+{
+	struct sock *sk = READ_ONCE(ssk->sk);
+
+	return sk ? READ_ONCE(sk->sk_state) : TCP_CLOSE;
+}
+
+static u32 sdp_join_stream_mss(struct sdp_sk *ssk)
+{
+	return 0;
+}
+
+static void sdp_join_stream_info(struct sdp_sk *ssk, struct sdp_info *info)
+{
+	static const u8 states[TCP_MAX_STATES] = {
+		[TCP_ESTABLISHED]	= SDP_ESTABLISHED,
+		[TCP_SYN_SENT]		= SDP_SYN_SENT,
+		[TCP_SYN_RECV]		= SDP_SYN_RECV,
+		[TCP_FIN_WAIT1]		= SDP_FIN_WAIT_1,
+		[TCP_FIN_WAIT2]		= SDP_FIN_WAIT_2,
+		[TCP_CLOSE]		= SDP_CLOSED,
+		[TCP_CLOSE_WAIT]	= SDP_CLOSE_WAIT,
+		[TCP_LAST_ACK]		= SDP_LAST_ACK,
+		[TCP_CLOSING]		= SDP_CLOSING,
+	};
+
+	info->sdpi_transport = sdp_join_get(ssk) ? SDP_TRANSPORT_LOCAL :
+						   SDP_TRANSPORT_TCP;
+	info->sdpi_state = states[sdp_join_stream_state(ssk)];
+}
+
+static bool sdp_join_stream_tcp_info(struct sdp_sk *ssk, struct tcp_info *info)
+{
+	return false;
+}
+
+const struct sdp_stream_ops sdp_join_stream_ops = {
+	.sendmsg	= sdp_join_send,
+	.recvmsg	= sdp_join_stream_recvmsg,
+	.push		= sdp_join_stream_push,
+	.poll		= sdp_join_stream_poll,
+	.rcvlowat	= sdp_join_stream_rcvlowat,
+	.ioctl		= sdp_join_stream_ioctl,
+	.shutdown	= sdp_join_stream_shutdown,
+	.close		= sdp_join_close,
+	.option		= sdp_join_stream_option,
+	.zcopy		= sdp_join_stream_zcopy,
+	.state		= sdp_join_stream_state,
+	.mss		= sdp_join_stream_mss,
+	.info		= sdp_join_stream_info,
+	.tcp_info	= sdp_join_stream_tcp_info,
+};
