@@ -54,22 +54,23 @@ static void sdp_join_buf_free(struct sdp_join_way *way, struct sdp_pipe_buf *buf
 	kfree(buf);
 }
 
+/* Sleeps, but kills nobody in the reader's memory cgroup. */
 static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 size)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_COMP;
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN | __GFP_COMP;
+	struct mem_cgroup *was = sdp_set_active_memcg(way->payer);
 	struct sdp_pipe_buf *buf;
 
-	buf = kzalloc_obj(*buf, GFP_KERNEL_ACCOUNT);
+	buf = kzalloc_obj(*buf, GFP_KERNEL_ACCOUNT | __GFP_NORETRY);
+	if (buf && size > PAGE_SIZE)
+		buf->mem = (void *)__get_free_pages(gfp, get_order(size));
+	if (buf && !buf->mem) {
+		size = PAGE_SIZE;
+		buf->mem = (void *)__get_free_pages(gfp, 0);
+	}
+	sdp_set_active_memcg(was);
 	if (!buf)
 		return NULL;
-	if (size > PAGE_SIZE) {
-		buf->mem = (void *)__get_free_pages(gfp | __GFP_NORETRY,
-						    get_order(size));
-		if (!buf->mem)
-			size = PAGE_SIZE;
-	}
-	if (!buf->mem)
-		buf->mem = (void *)__get_free_pages(gfp, 0);
 	if (!buf->mem) {
 		kfree(buf);
 		return NULL;
@@ -115,9 +116,11 @@ static void sdp_join_put(struct sdp_join *join)
 
 	if (!refcount_dec_and_test(&join->ref))
 		return;
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		while ((buf = sdp_pipe_pop(&join->way[i].pipe)))
 			sdp_join_buf_free(&join->way[i], buf);
+		mem_cgroup_put(join->way[i].payer);
+	}
 	kfree(join);
 }
 
@@ -131,6 +134,7 @@ void sdp_join_free(struct sdp_sk *ssk)
 {
 	if (ssk->join)
 		sdp_join_put(ssk->join);
+	mem_cgroup_put(ssk->payer);
 }
 
 static struct sdp_join *sdp_join_alloc(void)
@@ -176,8 +180,9 @@ u32 sdp_join_received(const struct sock *sk, const struct sdp_join_way *way)
  * @sk: the sender
  * @way: the direction
  *
- * As TCP: what the sender may have unsent and the receiver unread; half of what
- * the sizes are that a user has set, since TCP counts its own overhead there.
+ * As TCP: what the sender may have unsent (TCP_NOTSENT_LOWAT among the limits) and
+ * the receiver unread; half of what the sizes are that a user has set, since TCP
+ * counts its own overhead there.
  *
  * Context: any.
  * Return: bytes.
@@ -188,7 +193,8 @@ u32 sdp_join_limit(const struct sock *sk, const struct sdp_join_way *way)
 		     READ_ONCE(sk->sk_sndbuf) :
 		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
 
-	return sndbuf / 2 + sdp_join_received(sk, way);
+	return min(sndbuf / 2, tcp_notsent_lowat(tcp_sk(sk))) +
+	       sdp_join_received(sk, way);
 }
 
 /* Ends */
@@ -329,6 +335,8 @@ void sdp_join_close(struct sock *sk, struct sdp_sk *ssk)
  */
 void sdp_join_connects(struct sock *sk, struct sdp_sk *ssk)
 {
+	if (!ssk->payer)
+		ssk->payer = get_mem_cgroup_from_mm(current->mm);
 	ssk->stream = sdp_join_ops;
 	smp_store_release(&ssk->mode, SDP_SK_JOINING);	/* after stream */
 }
@@ -410,6 +418,8 @@ static bool sdp_join_client(struct sdp_join *join, struct sdp_sk *pssk)
 	     !pssk->join;
 	if (ok) {
 		sdp_join_set_end(join, 1, pssk->sk);
+		join->way[1].payer = pssk->payer;
+		pssk->payer = NULL;
 		pssk->side = 1;
 		pssk->join = join;
 		smp_store_release(&pssk->mode, SDP_SK_JOINED);	/* after join, side */
@@ -433,6 +443,7 @@ static bool sdp_join_child(struct sdp_join *join, struct socket *sock,
 	ssk->zcopy = READ_ONCE(listener->zcopy);
 	ssk->stream = sdp_join_ops;
 	sdp_join_set_end(join, 0, sk);
+	join->way[0].payer = get_mem_cgroup_from_mm(current->mm);
 	sdp_pipe_switch(&join->way[1].pipe, tcp_sk(sk)->write_seq);
 	ok = sdp_join_client(join, pssk);
 	if (ok) {
@@ -462,12 +473,15 @@ static bool sdp_join_pair(struct socket *sock, const struct sdp_sk *listener,
 	if (!ok) {
 		if (rcu_access_pointer(join->end[0].sk))
 			sock_put(sk);
+		mem_cgroup_put(join->way[0].payer);
 		kfree(join);
 		return false;
 	}
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_JOINS, 1);
-	/* Whoever waits for bytes of TCP's waits for ours now. */
-	sdp_join_wake_reader(join, 1);
+	/* Callers that wait for bytes of TCP's wait for ours now.  Pollers see no
+	 * difference.
+	 */
+	wake_up_all(&pssk->wq);
 	return true;
 }
 

@@ -33,10 +33,14 @@ struct sdp_join_way {
 	struct sdp_pipe pipe;
 	struct mutex send;	/* makes its callers one producer */
 	struct mutex recv;	/* makes its callers one consumer */
+	struct mem_cgroup *payer; /* the reader's, charged for the buffers; a reference */
 	u32 kept;		/* bytes of the pipe's own buffers; the producer's */
 	u32 rcvbuf;		/* bytes of SO_RCVBUF if the reader has set it; else 0 */
 	bool stamps;		/* the reader wants to know when bytes came */
 	ktime_t stamp;		/* when the last byte was put, if it does */
+	u64 bytes;		/* that were put; the producer's */
+	u32 tells;		/* times that the reader was told of them; the producer's */
+	u32 at;			/* jiffies when the last were; 0: none yet */
 };
 
 struct sdp_join_end {

@@ -31,6 +31,8 @@ struct sdp_join_read {
 	long timeo;		/* jiffies that the caller may still sleep */
 	u32 ahead;		/* bytes that peeking skips (SO_PEEK_OFF) */
 	bool tcp_peeked;	/* what TCP has was peeked at: no more of it */
+	bool ended;		/* no more comes */
+	u32 pos;		/* position in the pipe of what is next */
 };
 
 /**
@@ -56,14 +58,15 @@ void sdp_join_sync(const struct sock *sk, struct sdp_join_way *way)
 /**
  * sdp_join_inq() - bytes that can be read
  * @sk: the reader
- * @way: the direction
+ * @way: the direction, or NULL before it is joined
  *
  * Context: any; socket locked for an exact answer of TCP's part.
  * Return: bytes, of TCP and of the pipe.
  */
 u32 sdp_join_inq(const struct sock *sk, const struct sdp_join_way *way)
 {
-	return tcp_inq((struct sock *)sk) + sdp_pipe_fill(&way->pipe);
+	return tcp_inq((struct sock *)sk) +
+	       (way ? sdp_pipe_fill(&way->pipe) : 0);
 }
 
 static u32 sdp_join_copied_seq(const struct sock *sk)
@@ -118,13 +121,13 @@ static size_t sdp_join_tcp_part(struct sdp_join_read *r)
 		return sdp_join_get(r->ssk) ? 0 : next - seq;
 	pipe = &r->way->pipe;
 	/* then left_at */
-	if (smp_load_acquire(&pipe->left) && pipe->read == pipe->left_at &&
-	    (pipe->begun || seq == pipe->seq))
+	if (smp_load_acquire(&pipe->left) && r->pos == pipe->left_at &&
+	    (pipe->begun || !before(seq, pipe->seq)))
 		return SIZE_MAX;
 	/* then seq */
 	if (smp_load_acquire(&pipe->switched))
 		next = pipe->seq;
-	return pipe->begun ? 0 : next - seq;
+	return pipe->begun || before(next, seq) ? 0 : next - seq;
 }
 
 /* Whether TCP's next byte is the urgent one: TCP ends a read before it. */
@@ -153,13 +156,13 @@ static int sdp_join_read_tcp(struct sdp_join_read *r)
 	return n == -EAGAIN ? 0 : n;
 }
 
-/* Copy from the pipe, from @pos on.  Bytes; 0: there are none; or an error. */
-static ssize_t sdp_join_read_pipe(struct sdp_join_read *r, u32 pos)
+/* Copy from the pipe, from pos on.  Bytes; 0: there are none; or an error. */
+static ssize_t sdp_join_read_pipe(struct sdp_join_read *r)
 {
 	struct sdp_pipe *pipe = &r->way->pipe;
 	size_t left = r->len - r->done, n, c;
 	struct sdp_pipe_buf *buf = NULL;
-	u32 off, begin = pos;
+	u32 off, pos = r->pos, begin = pos;
 
 	while (left) {
 		n = min_t(size_t, left, sdp_pipe_at(pipe, &buf, pos, &off));
@@ -189,11 +192,13 @@ static ssize_t sdp_join_read_next(struct sdp_join_read *r)
 	if (!r->way)
 		return sdp_join_read_tcp(r);
 	pipe = &r->way->pipe;
+	r->pos = pipe->read + r->ahead + (r->flags & MSG_PEEK ? r->done : 0);
 	if (!sdp_pipe_is_next(pipe, sdp_join_copied_seq(r->sk)))
 		return sdp_join_read_tcp(r);
 	sdp_pipe_begin(pipe);
-	n = sdp_join_read_pipe(r, pipe->read + r->ahead +
-			       (r->flags & MSG_PEEK ? r->done : 0));
+	n = sdp_join_read_pipe(r);
+	if (unlikely(!n && smp_load_acquire(&pipe->left)))	/* then left_at */
+		return sdp_join_read_tcp(r);	/* peeking, beyond the pipe */
 	if (sdp_pipe_space_due(pipe)) {
 		sdp_pipe_space_told(pipe);
 		sdp_join_wake_writer(r->join, !r->ssk->side);
@@ -226,6 +231,7 @@ static bool sdp_join_has_more(struct sdp_join_read *r)
 /* Sleep until there is something.  0: look again, or the error. */
 static int sdp_join_wait(struct sdp_join_read *r)
 {
+	DEFINE_WAIT(joined);
 	DEFINE_WAIT(wait);
 
 	if (signal_pending(current))
@@ -234,6 +240,8 @@ static int sdp_join_wait(struct sdp_join_read *r)
 		return -EAGAIN;
 	if (r->way)
 		mutex_unlock(&r->way->recv);
+	else
+		prepare_to_wait(&r->ssk->wq, &joined, TASK_INTERRUPTIBLE);
 	prepare_to_wait(sk_sleep(r->sk), &wait, TASK_INTERRUPTIBLE);
 	if (!sdp_join_has_more(r))
 		r->timeo = schedule_timeout(r->timeo);
@@ -241,6 +249,8 @@ static int sdp_join_wait(struct sdp_join_read *r)
 	cond_resched();
 	if (r->way)
 		mutex_lock(&r->way->recv);
+	else
+		finish_wait(&r->ssk->wq, &joined);
 	return 0;
 }
 
@@ -264,6 +274,7 @@ static int sdp_join_nothing(struct sdp_join_read *r)
 		if (r->way && sdp_join_is_readable(r->sk, r->way, 1 + r->ahead +
 				(r->flags & MSG_PEEK ? r->done : 0)))
 			return 0;
+		r->ended = true;
 		return 1;
 	}
 	if (r->done && (!r->timeo || signal_pending(current) ||
@@ -352,13 +363,13 @@ int sdp_join_recv(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
 			err = n;
 		} else if (r.done >= r.target) {
 			err = 1;
-		} else if (!len && sdp_join_has_more(&r)) {
+		} else if (!len && sdp_join_inq(sk, r.way)) {
 			err = 1;
 		} else {
 			err = sdp_join_nothing(&r);
 		}
 	} while (!err && (r.done < len || !len));
-	if (err > 0 && !r.done && len)
+	if (r.ended && !r.done)
 		err = sdp_join_ask_tcp(&r, len);	/* how did it end? */
 	if (piped && flags & MSG_PEEK)
 		sk_peek_offset_fwd(sk, r.done);

@@ -55,10 +55,15 @@ static bool sdp_join_cannot_send(const struct sock *sk)
 /* @all: also a reader who waits for more than there is */
 static void sdp_join_tell(struct sdp_join_call *call, bool all)
 {
+	struct sdp_join_way *way = call->way;
+
+	WRITE_ONCE(way->bytes, way->bytes + call->done - call->told);
+	WRITE_ONCE(way->tells, way->tells + 1);
+	WRITE_ONCE(way->at, (u32)jiffies ?: 1);
 	call->told = call->done;
-	if (unlikely(READ_ONCE(call->way->stamps)))
-		WRITE_ONCE(call->way->stamp, ktime_get_real());
-	if (sdp_pipe_is_enough(&call->way->pipe) || all)
+	if (unlikely(READ_ONCE(way->stamps)))
+		WRITE_ONCE(way->stamp, ktime_get_real());
+	if (sdp_pipe_is_enough(&way->pipe) || all)
 		sdp_join_wake_reader(call->join, !call->side);
 }
 
@@ -181,6 +186,18 @@ static int sdp_join_fill(struct sdp_join_call *call)
 	return 0;
 }
 
+/* As long as nothing fits into the pipe nothing goes by TCP either. */
+static int sdp_join_wait_leave(struct sdp_join_call *call)
+{
+	int err = 0;
+
+	while (!err && !call->way->pipe.left && !sdp_join_cannot_send(call->sk) &&
+	       !sdp_join_is_closed(call->join, call->side) &&
+	       !sdp_pipe_room(&call->way->pipe, call->limit))
+		err = sdp_join_wait_space(call);
+	return err ?: -ENOIOCTLCMD;
+}
+
 static void sdp_join_leave(struct sdp_join_call *call)
 {
 	struct sdp_pipe *pipe = &call->way->pipe;
@@ -190,6 +207,32 @@ static void sdp_join_leave(struct sdp_join_call *call)
 		return;
 	sdp_pipe_leave(pipe);
 	sdp_count(sdp_net(sock_net(call->sk)), SDP_CNT_JOIN_LEAVES, 1);
+}
+
+/*
+ * An urgent byte is about to go by TCP.  If another follows and nothing before it
+ * is unread, TCP holds that the receiver stands at the first, and skips it.  So
+ * the byte before it goes by TCP too, if the receiver has not read it yet.
+ */
+static void sdp_join_precede(struct sdp_join_call *call)
+{
+	struct sdp_join_way *way = call->way;
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec vec = { .iov_len = 1 };
+	u8 byte;
+
+	/* Not for a receiver who is reading. */
+	if (way->pipe.left || !mutex_trylock(&way->recv))
+		return;
+	if (sdp_pipe_unput(&way->pipe, &byte)) {
+		vec.iov_base = &byte;
+		iov_iter_kvec(&msg.msg_iter, WRITE, &vec, 1, 1);
+		if (call->sk->sk_prot->sendmsg(call->sk, &msg, 1) == 1)
+			sdp_join_leave(call);
+		else
+			sdp_pipe_put(&way->pipe, 1);
+	}
+	mutex_unlock(&way->recv);
 }
 
 /* The direction leaves TCP, unless a call is still in TCP. */
@@ -272,12 +315,12 @@ static bool sdp_join_by_pipe(struct sdp_join_call *call, int *n)
 		return false;
 	}
 	call->limit = sdp_join_limit(sk, call->way);
-	WRITE_ONCE(call->way->pipe.low,
-		   sdp_join_mark(min_t(u32, call->limit, SDP_JOIN_SOFT)));
+	/* Who waits at less does not wait for long. */
+	WRITE_ONCE(call->way->pipe.low, sdp_join_mark(call->limit));
 	if (call->timeo)
 		call->limit = min_t(u32, call->limit, SDP_JOIN_SOFT);
-	err = unlikely(sdp_join_needs_tcp(sk, call->msg)) ? -ENOIOCTLCMD :
-	      sdp_join_fill(call);
+	err = unlikely(sdp_join_needs_tcp(sk, call->msg)) ?
+	      sdp_join_wait_leave(call) : sdp_join_fill(call);
 	if (call->done != call->told)
 		sdp_join_tell(call, false);
 	/* The wake-up was a full barrier; with sdp_join_close(). */
@@ -286,6 +329,8 @@ static bool sdp_join_by_pipe(struct sdp_join_call *call, int *n)
 		if (iov_iter_count(&call->msg->msg_iter))
 			err = -ENOIOCTLCMD;
 	}
+	if (err == -ENOIOCTLCMD && call->msg->msg_flags & MSG_OOB)
+		sdp_join_precede(call);
 	if (err == -ENOIOCTLCMD)
 		sdp_join_leave(call);
 	mutex_unlock(&call->way->send);

@@ -84,8 +84,7 @@ static int sdp_join_stream_ioctl(struct sock *sk, struct sdp_sk *ssk,
 
 	switch (cmd) {
 	case SIOCINQ:
-		return join ? sdp_join_inq(sk, &join->way[ssk->side]) :
-			      tcp_inq(sk);
+		return sdp_join_inq(sk, join ? &join->way[ssk->side] : NULL);
 	case SIOCATMARK:
 		return tp->urg_data &&
 		       tp->urg_seq == READ_ONCE(tp->copied_seq) &&
@@ -153,14 +152,49 @@ static void sdp_join_stream_info(struct sdp_sk *ssk, struct sdp_info *info)
 		[TCP_CLOSING]		= SDP_CLOSING,
 	};
 
-	info->sdpi_transport = sdp_join_get(ssk) ? SDP_TRANSPORT_LOCAL :
-						   SDP_TRANSPORT_TCP;
+	struct sdp_join *join = sdp_join_get(ssk);
+
+	info->sdpi_transport = join ? SDP_TRANSPORT_LOCAL : SDP_TRANSPORT_TCP;
 	info->sdpi_state = states[sdp_join_stream_state(ssk)];
+	if (!join)
+		return;
+	info->sdpi_bytes_sent = READ_ONCE(join->way[!ssk->side].bytes);
+	info->sdpi_bytes_received = READ_ONCE(join->way[ssk->side].bytes) -
+				    sdp_pipe_fill(&join->way[ssk->side].pipe);
 }
 
+static u32 sdp_join_ms_since(u32 at, u32 tcp)
+{
+	return at ? min(tcp, jiffies_to_msecs((u32)jiffies - at)) : tcp;
+}
+
+/* What went by the pipes is added to what TCP says. */
 static bool sdp_join_stream_tcp_info(struct sdp_sk *ssk, struct tcp_info *info)
 {
-	return false;
+	struct sdp_join *join = sdp_join_get(ssk);
+	struct sdp_join_way *in, *out;
+	u32 unread;
+
+	if (!join)
+		return true;
+	in = &join->way[ssk->side];
+	out = &join->way[!ssk->side];
+	unread = sdp_pipe_fill(&out->pipe);
+	info->tcpi_bytes_received += READ_ONCE(in->bytes);
+	info->tcpi_bytes_sent += READ_ONCE(out->bytes);
+	info->tcpi_bytes_acked += READ_ONCE(out->bytes) - unread;
+	/* The nearest to a segment: the times that a reader was told. */
+	info->tcpi_data_segs_out += READ_ONCE(out->tells);
+	info->tcpi_segs_out += READ_ONCE(out->tells);
+	info->tcpi_data_segs_in += READ_ONCE(in->tells);
+	info->tcpi_segs_in += READ_ONCE(in->tells);
+	/* TCP learns it from what arrives. */
+	info->tcpi_rcv_mss = max(info->tcpi_rcv_mss, info->tcpi_snd_mss);
+	info->tcpi_last_data_sent = sdp_join_ms_since(READ_ONCE(out->at),
+						      info->tcpi_last_data_sent);
+	info->tcpi_last_data_recv = sdp_join_ms_since(READ_ONCE(in->at),
+						      info->tcpi_last_data_recv);
+	return true;
 }
 
 const struct sdp_stream_ops sdp_join_stream_ops = {

@@ -48,6 +48,26 @@ void sdp_pipe_append(struct sdp_pipe *pipe, struct sdp_pipe_buf *buf, u32 len)
 }
 
 /**
+ * sdp_pipe_unput() - take the last byte back
+ * @pipe: the pipe
+ * @byte: set to it; sdp_pipe_put() of one byte puts it there again
+ *
+ * Context: a caller who is the producer and keeps the consumer out.
+ * Return: false if it has been read, or is none of the pipe's own memory.
+ */
+bool sdp_pipe_unput(struct sdp_pipe *pipe, u8 *byte)
+{
+	struct sdp_pipe_buf *buf = pipe->tail;
+
+	if (pipe->written == pipe->read || buf->kind != SDP_PIPE_OWN || !buf->len)
+		return false;
+	*byte = ((u8 *)buf->mem)[buf->len - 1];
+	WRITE_ONCE(buf->len, buf->len - 1);
+	smp_store_release(&pipe->written, pipe->written - 1);	/* as in put() */
+	return true;
+}
+
+/**
  * sdp_pipe_reuse() - take a buffer out of the chain that was read
  * @pipe: the pipe
  *

@@ -85,6 +85,7 @@ struct sdp_pipe {
 
 void sdp_pipe_init(struct sdp_pipe *pipe, u32 low);
 void sdp_pipe_append(struct sdp_pipe *pipe, struct sdp_pipe_buf *buf, u32 len);
+bool sdp_pipe_unput(struct sdp_pipe *pipe, u8 *byte);
 struct sdp_pipe_buf *sdp_pipe_reuse(struct sdp_pipe *pipe);
 struct sdp_pipe_buf *sdp_pipe_pop(struct sdp_pipe *pipe);
 
@@ -231,7 +232,8 @@ static inline void sdp_pipe_leave(struct sdp_pipe *pipe)
 /**
  * sdp_pipe_is_next() - whether the stream goes on in the pipe
  * @pipe: the pipe
- * @copied_seq: sequence number of the byte that TCP would deliver next
+ * @copied_seq: sequence number of the byte that TCP would deliver next; TCP may have
+ *	skipped an urgent byte that it carries behind the pipe
  *
  * Context: the consumer; for others it is so at some time.
  * Return: false if TCP has, or will have, what comes next.
@@ -245,7 +247,8 @@ static inline bool sdp_pipe_is_next(const struct sdp_pipe *pipe, u32 copied_seq)
 	if (likely(READ_ONCE(pipe->begun)))
 		return true;
 	/* and this one */
-	return smp_load_acquire(&pipe->switched) && copied_seq == pipe->seq;
+	return smp_load_acquire(&pipe->switched) &&
+	       (s32)(copied_seq - pipe->seq) >= 0;
 }
 
 /**

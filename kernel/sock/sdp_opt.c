@@ -296,7 +296,7 @@ static int sdp_opt_get_tcp_info(struct sock *sk, struct sdp_sk *ssk,
 	if (len < 0)
 		return -EINVAL;
 	tcp_get_info(sk, &info);
-	if (READ_ONCE(ssk->mode) != SDP_SK_CONNECTED ||
+	if (!(READ_ONCE(ssk->mode) == SDP_SK_CONNECTED || sdp_opt_joined(ssk)) ||
 	    !ssk->stream->tcp_info(ssk, &info))
 		info.tcpi_state = sdp_opt_state(ssk);
 	len = min_t(int, len, sizeof(info));
@@ -316,8 +316,10 @@ static int sdp_opt_get_tcp(struct sock *sk, struct sdp_sk *ssk, int optname,
 
 	if (optname == SDP_ZCOPY_THRESH)
 		return sdp_opt_get(sk, ssk, SDP_ZCOPY, optval, optlen);
-	if (optname == TCP_ZEROCOPY_RECEIVE && sdp_opt_joined(ssk))
+	if (sdp_opt_joined(ssk) && optname == TCP_ZEROCOPY_RECEIVE)
 		return -EOPNOTSUPP;
+	if (sdp_opt_joined(ssk) && optname == TCP_INFO)
+		return sdp_opt_get_tcp_info(sk, ssk, optval, optlen);
 	if (!sdp_opt_active(ssk))
 		return -ENOIOCTLCMD;
 	switch (optname) {

@@ -46,7 +46,8 @@ struct sdp_sk {
 	bool port_ours;		/* sdp_port_take() chose the port, not bind() */
 	const struct sdp_stream_ops *stream; /* what carries the stream when connected */
 	struct sdp_conn *conn;	/* a reference; written under the socket lock and ssk->lock */
-	wait_queue_head_t wq;	/* calls that wait for the outcome of connect().
+	wait_queue_head_t wq;	/* calls that wait for the outcome of connect(), or that
+				 * receive and may be joined.
 				 * Not sk_wq: one more wake-up there is one more
 				 * report to an edge-triggered poller.
 				 */
@@ -62,6 +63,9 @@ struct sdp_sk {
 	u8 side;		/* which end of join; written before the mode */
 	unsigned int tcp_sends;	/* callers that send by TCP before the direction
 				 * switches; under lock
+				 */
+	struct mem_cgroup *payer; /* charged for what is sent to the socket, if it is
+				 * joined; a reference, until it is; under lock
 				 */
 	struct sdp_join *join;	/* a reference, until the slot is freed; written once,
 				 * before the mode

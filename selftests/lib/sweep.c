@@ -103,7 +103,7 @@ static bool is_known(struct sweeping *s, int level, int option, unsigned int wha
 
 	if (level == SOL_SDP)
 		return true;
-	if (!on_sdp() || !row || !(row->differs & what))
+	if (!on_ours() || !row || !(row->differs & what))
 		return false;
 	if (s->equal)
 		compat_saw_option(variant_by_name(variant_name()), row, what);
@@ -211,7 +211,7 @@ static void try_names(struct sweeping *s)
 	same(s, answer(setsockopt(s->fd, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno))),
 	     answer(setsockopt(s->like, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno))), "reno");
 	/* It is one, or cannot be one any more. */
-	if (on_sdp())
+	if (on_ours())
 		CHECK(setsockopt(s->fd, SOL_TCP, TCP_ULP, sdp, sizeof(sdp)));
 }
 
@@ -501,7 +501,7 @@ static bool is_known_call(struct sweeping *s, const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; on_sdp() && i < compat_nr_calls; i++) {
+	for (i = 0; on_ours() && i < compat_nr_calls; i++) {
 		if (strcmp(compat_calls[i].name, name))
 			continue;
 		if (s->equal)

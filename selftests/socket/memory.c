@@ -838,7 +838,8 @@ static void charge_reader(const char *high)
 		sent += fill(c[i], 1);
 	/* A part is still the sender's; processors keep some to themselves. */
 	EVENTUALLY(true, charged() >= before + CONNS * 64 * 1024);
-	CHECK(sent >= charged() - before);
+	/* A pipe has buffers of 32 KiB, the last is not full, and each has a head. */
+	CHECK(sent + (on_join() ? sent / 32 : 0) >= charged() - before);
 	if (high)
 		EQ(told, charged_to("memory.events", "high "));
 	member_end(&m);
@@ -989,8 +990,10 @@ static void read_late(const struct member *m)
  * He who does not read may have far less memory than is sent to him: he gets less
  * of it, and nobody is killed for that; then all of it, as he reads.  (Who writes
  * more than he may have is killed, with TCP too: he has asked for it.)
+ *
+ * Not yet of what is joined: the buffers of the pipes may leave the reader nothing.
  */
-CASE_LIMIT(memory_cgroup_max, ~0u, 60)
+CASE_LIMIT(memory_cgroup_max, ON_TCP | ON_SDP, 60)
 {
 	struct task t[WRITERS] = { };
 	struct member m;

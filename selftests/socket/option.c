@@ -389,7 +389,7 @@ CASE(tcp_ulp)
 
 	pair_open(&p);
 	OK(getsockopt(p.c, SOL_TCP, TCP_ULP, name, &len));
-	if (!on_sdp()) {
+	if (!on_ours()) {
 		EQ(0, len);
 		FAILS(ENOENT, setsockopt(p.c, SOL_TCP, TCP_ULP, "none", 4));
 		return;
@@ -428,7 +428,7 @@ CASE_ON(addrform, ON_V6)
 	must_be_sdp(other);
 	s = accept_one(l);
 	EQ(AF_INET6, get_int(other, SOL_IPV6, IPV6_ADDRFORM));
-	if (on_sdp()) {
+	if (on_ours()) {
 		FAILS(EOPNOTSUPP, set_int(other, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
 		FAILS(EOPNOTSUPP, set_int(s, SOL_IPV6, IPV6_ADDRFORM, AF_INET));
 	} else {

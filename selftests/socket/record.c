@@ -52,7 +52,7 @@ CASE(ip_info_of_any_socket)
 	FAILS(ENOPROTOOPT, ip_info(udp, &info));
 	FAILS(ENOPROTOOPT, ip_info(tcp_sock(), &info));
 	pair_open(&p);
-	if (!on_sdp()) {
+	if (!on_ours()) {
 		FAILS(ENOPROTOOPT, ip_info(fd, &info));
 		FAILS(ENOPROTOOPT, ip_info(p.c, &info));
 		FAILS(ENOPROTOOPT, ip_info(p.l, &info));

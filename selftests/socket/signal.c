@@ -33,7 +33,7 @@ static int full_listener_(union addr *a)
 		OK(connect_to(sock(), a));
 	if (!on_sdp())
 		EVENTUALLY(2, waiting(l));
-	for (i = 0; variant->via == VIA_ULP && i < 2; i++)
+	for (i = 0; on_sdp() && variant->via == VIA_ULP && i < 2; i++)
 		OK(connect_to(OK(socket(variant->family, SOCK_STREAM, 0)), a));
 	return l;
 }

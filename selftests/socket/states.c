@@ -320,7 +320,7 @@ static int fallen_back(void)
 	union addr a;
 
 	l = tcp_listener(&a);
-	if (on_sdp())
+	if (on_ours())
 		OK(set_int(fd, SOL_SDP, SDP_FALLBACK, 1));
 	OK(connect_to(fd, &a));
 	OK(accept(l, NULL, NULL));

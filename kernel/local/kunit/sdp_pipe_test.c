@@ -252,6 +252,24 @@ static void sdp_pipe_goes_back_at_once(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sdp_pipe_is_next(&pipe, 1000));
 }
 
+static void sdp_pipe_takes_the_last_back(struct kunit *test)
+{
+	struct sdp_pipe pipe;
+	u8 byte = 0;
+
+	pipe_begin(&pipe);
+	KUNIT_EXPECT_FALSE(test, sdp_pipe_unput(&pipe, &byte));
+	pipe_write(test, &pipe, 101);
+	KUNIT_EXPECT_TRUE(test, sdp_pipe_unput(&pipe, &byte));
+	KUNIT_EXPECT_EQ(test, byte, (u8)pipe.written);
+	KUNIT_EXPECT_EQ(test, sdp_pipe_fill(&pipe), 100);
+	/* The last buffer is empty now, and the one before is the consumer's. */
+	KUNIT_EXPECT_FALSE(test, sdp_pipe_unput(&pipe, &byte));
+	sdp_pipe_put(&pipe, 1);
+	KUNIT_EXPECT_EQ(test, pipe_read(test, &pipe, 1000), 101);
+	KUNIT_EXPECT_FALSE(test, sdp_pipe_unput(&pipe, &byte));
+}
+
 static void sdp_pipe_wakes_who_waits_for_space(struct kunit *test)
 {
 	struct sdp_pipe pipe;
@@ -307,6 +325,7 @@ static struct kunit_case sdp_pipe_cases[] = {
 	KUNIT_CASE(sdp_pipe_refers_to_pages),
 	KUNIT_CASE(sdp_pipe_comes_from_tcp_and_goes_back),
 	KUNIT_CASE(sdp_pipe_goes_back_at_once),
+	KUNIT_CASE(sdp_pipe_takes_the_last_back),
 	KUNIT_CASE(sdp_pipe_wakes_who_waits_for_space),
 	KUNIT_CASE(sdp_pipe_wakes_who_has_enough),
 	{}
