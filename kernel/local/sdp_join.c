@@ -29,6 +29,8 @@
 enum {
 	SDP_JOIN_LARGE	= 32 * 1024,
 	SDP_JOIN_KEEP	= 256 * 1024 + SDP_JOIN_LARGE,
+	/* Large buffers that the reader's memory cgroup is to have room for. */
+	SDP_JOIN_ROOM	= 8,
 };
 
 static const struct sdp_stream_ops *sdp_join_ops;	/* sdp_join_stream.c */
@@ -54,20 +56,67 @@ static void sdp_join_buf_free(struct sdp_join_way *way, struct sdp_pipe_buf *buf
 	kfree(buf);
 }
 
-/* Sleeps, but kills nobody in the reader's memory cgroup. */
+static void *sdp_join_pages(u32 size, gfp_t gfp)
+{
+	gfp |= GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN | __GFP_COMP;
+	return (void *)__get_free_pages(gfp, get_order(size));
+}
+
+/*
+ * Whether the reader's memory cgroup has room for more than one buffer.  Its
+ * processes need memory to run at all, and are killed for what they do not get.
+ */
+static bool sdp_join_leaves_room(void)
+{
+	void *mem[SDP_JOIN_ROOM];
+	int n, i;
+
+	for (n = 0; n < SDP_JOIN_ROOM; n++) {
+		mem[n] = sdp_join_pages(SDP_JOIN_LARGE, __GFP_ACCOUNT);
+		if (!mem[n])
+			break;
+	}
+	for (i = 0; i < n; i++)
+		free_pages((unsigned long)mem[i], get_order(SDP_JOIN_LARGE));
+	return n == SDP_JOIN_ROOM;
+}
+
+/* Whether there is memory, and the reader's memory cgroup is full. */
+static bool sdp_join_is_at_limit(void)
+{
+	void *mem = sdp_join_pages(SDP_JOIN_LARGE, 0);
+
+	free_pages((unsigned long)mem, get_order(SDP_JOIN_LARGE));
+	return mem;
+}
+
+/* Memory, charged to the reader.  @size: becomes what there is; NULL: nothing. */
+static void *sdp_join_mem(struct sdp_join_way *way, u32 *size)
+{
+	bool large = *size > PAGE_SIZE;
+	void *mem;
+
+	mem = sdp_join_pages(*size, __GFP_ACCOUNT);
+	/* A pipe that flows has all of its buffers before this is asked. */
+	if (large && (mem ? way->kept >= SDP_JOIN_KEEP / 2 : true) &&
+	    !sdp_join_leaves_room() && sdp_join_is_at_limit()) {
+		free_pages((unsigned long)mem, get_order(*size));
+		return NULL;
+	}
+	if (mem || !large)
+		return mem;
+	*size = PAGE_SIZE;
+	return sdp_join_pages(PAGE_SIZE, __GFP_ACCOUNT);
+}
+
 static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 size)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN | __GFP_COMP;
 	struct mem_cgroup *was = sdp_set_active_memcg(way->payer);
 	struct sdp_pipe_buf *buf;
 
 	buf = kzalloc_obj(*buf, GFP_KERNEL_ACCOUNT | __GFP_NORETRY);
-	if (buf && size > PAGE_SIZE)
-		buf->mem = (void *)__get_free_pages(gfp, get_order(size));
-	if (buf && !buf->mem) {
-		size = PAGE_SIZE;
-		buf->mem = (void *)__get_free_pages(gfp, 0);
-	}
+	if (buf)
+		buf->mem = sdp_join_mem(way, &size);
 	sdp_set_active_memcg(was);
 	if (!buf)
 		return NULL;
@@ -90,7 +139,7 @@ static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 siz
  * one buffer is given back with each that is taken.
  *
  * Context: process, the producer; sleeps.
- * Return: the buffer, or NULL without memory.
+ * Return: the buffer; NULL without memory, or above net.sdp.mem_max.
  */
 struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want)
 {
@@ -106,7 +155,7 @@ struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want)
 			return buf;
 		sdp_join_buf_free(way, buf);
 	}
-	return sdp_join_buf_alloc(way, size);
+	return unlikely(sdp_mem_is_over()) ? NULL : sdp_join_buf_alloc(way, size);
 }
 
 static void sdp_join_put(struct sdp_join *join)
@@ -168,11 +217,10 @@ static struct sdp_join *sdp_join_alloc(void)
  */
 u32 sdp_join_received(const struct sock *sk, const struct sdp_join_way *way)
 {
-	u32 rcvbuf = READ_ONCE(way->rcvbuf);
+	u32 rcvbuf = READ_ONCE(way->rcvbuf) ?:
+		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[1]);
 
-	if (rcvbuf)
-		return rcvbuf / 2;
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]) / 8;
+	return rcvbuf / 2;
 }
 
 /**
@@ -189,11 +237,12 @@ u32 sdp_join_received(const struct sock *sk, const struct sdp_join_way *way)
  */
 u32 sdp_join_limit(const struct sock *sk, const struct sdp_join_way *way)
 {
-	u32 sndbuf = sk->sk_userlocks & SOCK_SNDBUF_LOCK ?
-		     READ_ONCE(sk->sk_sndbuf) :
-		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
+	/* A sender's size grows up to the largest, of which some is overhead. */
+	u32 unsent = sk->sk_userlocks & SOCK_SNDBUF_LOCK ?
+		     READ_ONCE(sk->sk_sndbuf) / 2 :
+		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]) / 8 * 5;
 
-	return min(sndbuf / 2, tcp_notsent_lowat(tcp_sk(sk))) +
+	return min(unsent, tcp_notsent_lowat(tcp_sk(sk))) +
 	       sdp_join_received(sk, way);
 }
 
@@ -478,10 +527,6 @@ static bool sdp_join_pair(struct socket *sock, const struct sdp_sk *listener,
 		return false;
 	}
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_JOINS, 1);
-	/* Callers that wait for bytes of TCP's wait for ours now.  Pollers see no
-	 * difference.
-	 */
-	wake_up_all(&pssk->wq);
 	return true;
 }
 

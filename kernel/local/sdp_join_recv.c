@@ -7,8 +7,9 @@
  * returned.  Sequence numbers and positions tell where one ends and the next
  * begins; TCP is never asked for more than its part.
  *
- * No caller sleeps inside TCP's recvmsg(): it would sleep through the join.  TCP
- * is asked with MSG_DONTWAIT, and the caller sleeps here.
+ * No caller sleeps inside TCP's recvmsg(): it would sleep through what comes by the
+ * pipe.  TCP is asked with MSG_DONTWAIT, and the caller sleeps here, where whatever
+ * carries the bytes wakes it.
  *
  * When the pipe is empty and the stream at its end, TCP says how it ended.
  */
@@ -231,7 +232,6 @@ static bool sdp_join_has_more(struct sdp_join_read *r)
 /* Sleep until there is something.  0: look again, or the error. */
 static int sdp_join_wait(struct sdp_join_read *r)
 {
-	DEFINE_WAIT(joined);
 	DEFINE_WAIT(wait);
 
 	if (signal_pending(current))
@@ -240,8 +240,6 @@ static int sdp_join_wait(struct sdp_join_read *r)
 		return -EAGAIN;
 	if (r->way)
 		mutex_unlock(&r->way->recv);
-	else
-		prepare_to_wait(&r->ssk->wq, &joined, TASK_INTERRUPTIBLE);
 	prepare_to_wait(sk_sleep(r->sk), &wait, TASK_INTERRUPTIBLE);
 	if (!sdp_join_has_more(r))
 		r->timeo = schedule_timeout(r->timeo);
@@ -249,8 +247,6 @@ static int sdp_join_wait(struct sdp_join_read *r)
 	cond_resched();
 	if (r->way)
 		mutex_lock(&r->way->recv);
-	else
-		finish_wait(&r->ssk->wq, &joined);
 	return 0;
 }
 

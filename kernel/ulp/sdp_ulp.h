@@ -46,8 +46,7 @@ struct sdp_sk {
 	bool port_ours;		/* sdp_port_take() chose the port, not bind() */
 	const struct sdp_stream_ops *stream; /* what carries the stream when connected */
 	struct sdp_conn *conn;	/* a reference; written under the socket lock and ssk->lock */
-	wait_queue_head_t wq;	/* calls that wait for the outcome of connect(), or that
-				 * receive and may be joined.
+	wait_queue_head_t wq;	/* calls that wait for the outcome of connect().
 				 * Not sk_wq: one more wake-up there is one more
 				 * report to an edge-triggered poller.
 				 */

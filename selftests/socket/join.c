@@ -85,6 +85,22 @@ CASE(join_data_before)
 	early(6 << 20);
 }
 
+/* By TCP, the pipe, and TCP again, and only then is it read: in one piece. */
+CASE(join_three_parts)
+{
+	struct pair p;
+
+	pair_start(&p);
+	OK(connect_to(p.c, &p.addr));
+	OK(set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+	send_text(p.c, "by TCP, ");
+	p.s = accept_one(p.l);
+	send_text(p.c, "by the pipe, ");
+	EQ(9, send(p.c, "and back.", 9, MSG_ZEROCOPY));
+	EVENTUALLY(30, inq(p.s));
+	recv_text(p.s, "by TCP, by the pipe, and back.");
+}
+
 /* Two callers send before accept(), and one is still in TCP when the other comes again. */
 CASE(join_data_before_of_two)
 {
