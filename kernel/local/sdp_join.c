@@ -421,7 +421,11 @@ static struct sock *sdp_join_find(struct sock *sk)
 					 sdp_join_device(sk), 0);
 }
 
-/* See the head of this file. */
+/*
+ * See the head of this file.  @sk is locked: what it expects stands still, and the
+ * other end, which is not locked, does not hear of anything newer.  It may be in the
+ * middle of sending: what has arrived is not in its snd_nxt yet.
+ */
 static bool sdp_join_is_peer(const struct sock *sk, const struct sock *peer)
 {
 	const struct tcp_sock *c = tcp_sk(sk), *p = tcp_sk(peer);
@@ -429,7 +433,7 @@ static bool sdp_join_is_peer(const struct sock *sk, const struct sock *peer)
 	return READ_ONCE(peer->sk_state) == TCP_ESTABLISHED &&
 	       c->snd_nxt == c->write_seq && READ_ONCE(p->rcv_nxt) == c->snd_nxt &&
 	       !before(c->rcv_nxt, READ_ONCE(p->snd_una)) &&
-	       !after(c->rcv_nxt, READ_ONCE(p->snd_nxt));
+	       !after(c->rcv_nxt, READ_ONCE(p->write_seq));
 }
 
 /* Whether the connection is to itself: the route to its peer is over lo. */
@@ -507,7 +511,7 @@ static bool sdp_join_child(struct sdp_join *join, struct socket *sock,
 }
 
 static bool sdp_join_pair(struct socket *sock, const struct sdp_sk *listener,
-			  struct sdp_sk *pssk)
+			  struct sock *peer, struct sdp_sk *pssk)
 {
 	struct sdp_join *join = sdp_join_alloc();
 	struct sock *sk = sock->sk;
@@ -516,7 +520,7 @@ static bool sdp_join_pair(struct socket *sock, const struct sdp_sk *listener,
 	if (!join)
 		return false;
 	lock_sock(sk);
-	ok = sk->sk_state == TCP_ESTABLISHED &&
+	ok = sk->sk_state == TCP_ESTABLISHED && sdp_join_is_peer(sk, peer) &&
 	     sdp_join_child(join, sock, listener, pssk);
 	release_sock(sk);
 	if (!ok) {
@@ -545,7 +549,6 @@ bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener)
 	bool joined = false;
 
 	if (!READ_ONCE(sdp_net(sock_net(sk))->local) ||
-	    READ_ONCE(sk->sk_state) != TCP_ESTABLISHED ||
 	    !sdp_join_is_local(sk) || sdp_ulp_needs_packets(sk))
 		return false;
 	peer = sdp_join_find(sk);
@@ -553,8 +556,8 @@ bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener)
 		return false;
 	if (sk_fullsock(peer))
 		pssk = sdp_ulp_get(peer);
-	if (pssk && sdp_join_is_peer(sk, peer))
-		joined = sdp_join_pair(sock, listener, pssk);
+	if (pssk && READ_ONCE(pssk->mode) == SDP_SK_JOINING)
+		joined = sdp_join_pair(sock, listener, peer, pssk);
 	sdp_ulp_put(pssk);
 	sock_gen_put(peer);
 	return joined;
