@@ -22,6 +22,7 @@
  *  7  the producer reads without a barrier how much the consumer needs
  *  8  the consumer waits for more than the pipe takes
  *  9  it waits until the pipe is full then, though the producer may be asleep
+ * 10  it does not look when it leaves, for long or for ever
  */
 
 #ifndef TOTAL
@@ -46,6 +47,7 @@ chan stores_p = [4] of { byte, byte };
 chan stores_c = [4] of { byte, byte };
 bool queued[2];			/* is on its wait queue */
 bool woken[2];
+bool gone;			/* the consumer does not come back */
 
 hidden byte var, val;
 
@@ -127,7 +129,12 @@ active proctype producer()
 		fi;
 		if
 		:: written - mem[READ] <= LOW
-		:: else -> woken[PRODUCER]	/* asleep */
+		:: else ->
+			if	/* asleep */
+			:: woken[PRODUCER]
+			/* For good reason, since nobody reads. */
+			:: gone && written - mem[READ] > LOW -> break
+			fi
 		fi;
 		finish(PRODUCER)
 	od
@@ -147,6 +154,17 @@ active proctype consumer()
 
 	do
 	:: read == TOTAL -> break
+	:: read > 0 && read < TOTAL && !gone ->
+		if
+		:: BUG != 10 -> empty(stores_c)
+		:: else
+		fi;
+		if
+		:: BUG != 10 && mem[WANT] && mem[WRITTEN] - read <= LOW -> tell()
+		:: else
+		fi;
+		gone = true;
+		break
 	:: read < TOTAL && mem[WRITTEN] > read ->
 		before = mem[WRITTEN] - read;
 		select (n : 1 .. before);

@@ -355,6 +355,10 @@ int sdp_join_recv(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
 		if (n > 0) {
 			r.done += n;
 			piped |= r.way && r.way->pipe.begun;
+			/* That was all, or the rest comes with the next call. */
+			if (likely(piped && r.done >= r.target &&
+				   !READ_ONCE(r.way->pipe.left)))
+				err = 1;
 		} else if (n < 0) {
 			err = n;
 		} else if (r.done >= r.target) {
@@ -375,6 +379,7 @@ int sdp_join_recv(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
 		sdp_join_tell_time(&r);
 	if (r.way) {
 		sdp_join_tell_inq(&r);
+		sdp_join_stop(&r);	/* it may not come back for long */
 		mutex_unlock(&r.way->recv);
 	}
 	msg->msg_namelen = 0;

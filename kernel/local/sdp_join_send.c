@@ -315,8 +315,11 @@ static bool sdp_join_by_pipe(struct sdp_join_call *call, int *n)
 		return false;
 	}
 	call->limit = sdp_join_limit(sk, call->way);
-	/* Who waits at less does not wait for long. */
-	WRITE_ONCE(call->way->pipe.low, sdp_join_mark(call->limit));
+	/* Who waits at less does not wait for long.  The reader's cache line is
+	 * left alone while nothing changes.
+	 */
+	if (unlikely(call->way->pipe.low != sdp_join_mark(call->limit)))
+		WRITE_ONCE(call->way->pipe.low, sdp_join_mark(call->limit));
 	if (call->timeo)
 		call->limit = min_t(u32, call->limit, SDP_JOIN_SOFT);
 	err = unlikely(sdp_join_needs_tcp(sk, call->msg)) ?

@@ -28,7 +28,7 @@
  *     behind a full barrier before it sleeps;
  *   - the consumer looks after each read (sdp_pipe_space_due()), without a
  *     barrier, and behind a full barrier whenever it stops: before it sleeps,
- *     returns EAGAIN, or polls (sdp_pipe_stop());
+ *     returns, or polls (sdp_pipe_stop());
  *   - the consumer takes note (sdp_pipe_space_told()) before it wakes.
  *
  * docs/model/pipe.pml has the rule, and what is lost without each part of it.
