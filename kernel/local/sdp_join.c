@@ -308,17 +308,11 @@ void sdp_join_wake_writer(struct sdp_join *join, u8 side)
 	rcu_read_unlock();
 }
 
-/**
- * sdp_join_disconnect() - the socket is given up
- * @sk: locked
- * @ssk: its SDP state
- *
- * What the other end has not read yet stays in the pipe.
- *
- * Context: process.
- * Return: true if something is unread that the other end has sent.
+/*
+ * The socket is given up.  What the other end has not read yet stays in the pipe.
+ * Returns whether something is unread that the other end has sent.
  */
-bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk)
+static bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk)
 {
 	struct sdp_join *join = sdp_join_get(ssk);
 
@@ -328,6 +322,24 @@ bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk)
 	smp_mb();	/* with sdp_join_by_pipe(): it sees this, or we what it has put */
 	sdp_join_wake_writer(join, !ssk->side);
 	return sdp_pipe_fill(&join->way[ssk->side].pipe);
+}
+
+/**
+ * sdp_join_abandon() - the socket is disconnected, or TCP could not connect it
+ * @sk: locked
+ * @ssk: its SDP state: joined, or to be; it is not any more
+ *
+ * Context: process.
+ */
+void sdp_join_abandon(struct sock *sk, struct sdp_sk *ssk)
+{
+	/* A server may be joining it, without its socket lock. */
+	spin_lock_bh(&ssk->lock);
+	if (ssk->mode == SDP_SK_JOINING)
+		WRITE_ONCE(ssk->mode, SDP_SK_IDLE);
+	spin_unlock_bh(&ssk->lock);
+	sdp_join_disconnect(sk, ssk);
+	sdp_ulp_idle(ssk);
 }
 
 /*

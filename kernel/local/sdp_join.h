@@ -88,7 +88,7 @@ void sdp_join_connects(struct sock *sk, struct sdp_sk *ssk);
 bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener);
 void sdp_join_wake_reader(struct sdp_join *join, u8 side);
 void sdp_join_wake_writer(struct sdp_join *join, u8 side);
-bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk);
+void sdp_join_abandon(struct sock *sk, struct sdp_sk *ssk);
 void sdp_join_close(struct sock *sk, struct sdp_sk *ssk);
 void sdp_join_free(struct sdp_sk *ssk);
 

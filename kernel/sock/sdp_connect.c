@@ -714,7 +714,7 @@ static int sdp_connect_here(struct sock *sk, struct socket *sock,
 		sdp_join_connects(sk, ssk);
 		err = sdp_connect_by_tcp(sk, sock, (sdp_sockaddr *)addr, len);
 		if (err)
-			sdp_ulp_idle(ssk);
+			sdp_join_abandon(sk, ssk);
 		return err ?: -EINPROGRESS;
 	}
 	if (!sdp_ulp_may_fall_back(sk, ssk))
@@ -847,8 +847,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 				WRITE_ONCE(sk->sk_err, ECONNRESET);
 			sdp_sk_conn_abort(sk, ssk, false);
 		} else if (sdp_connect_by_join(ssk)) {
-			sdp_join_disconnect(sk, ssk);
-			sdp_ulp_idle(ssk);
+			sdp_join_abandon(sk, ssk);
 			/* Callers may still sleep by the pipe, and it may be
 			 * joined again.
 			 */
@@ -860,7 +859,7 @@ static int __sdp_connect(struct socket *sock, struct sdp_sk *ssk,
 	if (sdp_connect_by_join(ssk)) {
 		if (sk->sk_state != TCP_CLOSE || sock->state != SS_UNCONNECTED)
 			return -ENOIOCTLCMD;
-		sdp_ulp_idle(ssk);	/* the last one failed, or is over */
+		sdp_join_abandon(sk, ssk); /* the last one failed, or is over */
 	}
 	switch (ssk->mode) {
 	case SDP_SK_CONNECTED:

@@ -733,7 +733,7 @@ static void sdp_listen_forget_join(struct sock *sk, struct sdp_sk *ssk)
 		return;
 	lock_sock(sk);
 	if (ssk->mode == SDP_SK_JOINING && sk->sk_state == TCP_CLOSE)
-		sdp_ulp_idle(ssk);
+		sdp_join_abandon(sk, ssk);
 	release_sock(sk);
 }
 

@@ -45,7 +45,7 @@ static __attribute__((constructor)) void pair_add_##case_name(void)	\
 	pair_add(&c);							\
 }									\
 									\
-CASE_LIMIT(case_name, variants, seconds)				\
+CASE_LIMIT(case_name, (variants) & ~ON_JOIN, seconds)			\
 {									\
 	pair_run_client(#case_name);					\
 }

@@ -5,6 +5,9 @@
  * cases show, by the same variants.
  */
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -305,6 +308,57 @@ CASE_ON(join_switched_off, ON_JOIN)
 	recv_text(s, "and back");
 	send_text(p.c, "by the pipe");
 	recv_text(p.s, "by the pipe");
+}
+
+/* Sockets of TCP's that there are, of whatever use; those that are going count. */
+static long long tcp_socks(void)
+{
+	FILE *f = fopen("/proc/net/sockstat", "re");
+	long long alloc = -1;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "TCP: inuse %*d orphan %*d tw %*d alloc %lld", &alloc);
+	if (f)
+		fclose(f);
+	return alloc;
+}
+
+static void *accepts(void *arg)
+{
+	int l = *(int *)arg, s;
+
+	while ((s = accept(l, NULL, NULL)) >= 0)
+		close(s);
+	return NULL;
+}
+
+/* A client that gives up while the server accepts it leaves no socket behind. */
+CASE(join_dissolved_meanwhile)
+{
+	union addr x = { .sa.sa_family = AF_UNSPEC };
+	long long before = tcp_socks();
+	int l, c, i;
+	pthread_t thread;
+	union addr a;
+
+	CHECK(before >= 0);
+	l = listener(&a, 64);
+	c = sock();
+	EQ(0, pthread_create(&thread, NULL, accepts, &l));
+	for (i = 0; i < 2000; i++) {
+		OK(connect_to(c, &a));
+		if (i % 3 == 0)
+			send(c, "x", 1, MSG_NOSIGNAL);
+		if (i % 7 == 0)
+			sched_yield();
+		OK(connect(c, &x.sa, sizeof(x.in)));
+	}
+	OK(shutdown(l, SHUT_RD));
+	EQ(0, pthread_join(thread, NULL));
+	close(c);
+	close(l);
+	EVENTUALLY(true, tcp_socks() <= before);
 }
 
 /* Sends @n bytes, and reads them at once, in halves, or not at all. */
