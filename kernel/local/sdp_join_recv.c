@@ -369,8 +369,12 @@ int sdp_join_recv(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
 			err = sdp_join_nothing(&r);
 		}
 	} while (!err && (r.done < len || !len));
-	if (r.ended && !r.done)
+	if (r.ended && !r.done) {
 		err = sdp_join_ask_tcp(&r, len);	/* how did it end? */
+		/* Before the urgent byte TCP lets a signal end the call. */
+		if (err == -EAGAIN && r.timeo && signal_pending(current))
+			err = sock_intr_errno(r.timeo);
+	}
 	if (piped && flags & MSG_PEEK)
 		sk_peek_offset_fwd(sk, r.done);
 	else if (piped)

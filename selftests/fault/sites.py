@@ -31,7 +31,7 @@ sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
 from variants import VARIANTS  # noqa: E402
 
 ALLOCATES = re.compile(
-    r'alloc|create|_insert|xa_store|frag_refill|'
+    r'alloc|get_free_page|create|_insert|xa_store|frag_refill|'
     r'register_(pernet|net_sysctl|client)|rhashtable_init|'
     r'ib_send_cm_|rdma_resolve_|'
     r'ip_route_output|dst_lookup|stream_connect|netlink_dump_start|splice_read|^pin_user')
@@ -58,6 +58,7 @@ RUNS = (
      r'sdp_(umem|umr|zsrc|zsrc_async|send|msg|buf)_'),
     ('ulp-v4', 'splice_out_faults', r'splice'),
     ('ulp-v4', 'stamped_faults', r'sdp_recv'),
+    ('join-v4', 'accept_faults send_64k_faults stamped_faults', r'sdp_join'),
     ('ulp-v4', 'refused_faults', r'dst_cache_write|confirm|fallback_log|connect|ib_req|find_route'),
     ('ulp-v4', 'probe_faults', r'sidr'),
     ('family-v4', 'diag_faults', r'diag'),

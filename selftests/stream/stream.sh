@@ -44,7 +44,7 @@ storm() { # OPTION...
 	thresh=$(sysctl -n net.sdp.zcopy_thresh)
 	wait=$(sysctl -n net.sdp.zcopy_wait)
 	offer 5000 5
-	$one "$@" --storm || status=$?
+	$way "$@" --storm || status=$?
 	offer "$thresh" "$wait"
 	return $status
 }
@@ -64,14 +64,21 @@ shift
 for seed in "${@:-1}"; do
 	for via in $(sed 's/-.*//' <<<"$variants" | uniq); do
 		set -- --via "$via" --seed "$seed" --bytes "$bytes"
-		run_case "stream.$via.v4.seed$seed" $one "$@" --conns 4 --both
+		way=$one
+		# Both ends are on this host then, and are to be joined.
+		[ "$via" != join ] || way=transfer
+		sysctl -qw net.sdp.local=$([ "$via" = join ] && echo 1 || echo 0)
+		joins=$(counter local_joins)
+		run_case "stream.$via.v4.seed$seed" $way "$@" --conns 4 --both
 		! grep -qx "$via-v6" <<<"$variants" ||
-			run_case "stream.$via.v6.seed$seed" $one "$@" -6 --conns 3 --both
-		run_case "stream.$via.one_way.seed$seed" $one "$@" --conns 1
+			run_case "stream.$via.v6.seed$seed" $way "$@" -6 --conns 3 --both
+		run_case "stream.$via.one_way.seed$seed" $way "$@" --conns 1
 		run_case "stream.$via.storm.seed$seed" storm "$@" --conns 3 --both
-		run_case "stream.$via.tiny.seed$seed" $one "$@" --bytes 200k --max 100 --conns 2 --both
-		run_case "stream.$via.many_short.seed$seed" $one "$@" --bytes 30k --conns 60 --threads 8
-		[ $one = transfer ] ||
+		run_case "stream.$via.tiny.seed$seed" $way "$@" --bytes 200k --max 100 --conns 2 --both
+		run_case "stream.$via.many_short.seed$seed" $way "$@" --bytes 30k --conns 60 --threads 8
+		[ "$via" != join ] ||
+			run_case "stream.join.joined.seed$seed" test "$(counter local_joins)" -gt "$joins"
+		[ $way = transfer ] ||
 			run_case "stream.$via.own_host.seed$seed" transfer "$@" --conns 2 --both
 	done
 done
