@@ -64,7 +64,7 @@ static const char *const reason_name[] = {
 	SDP_REASONS(REASON_NAME)
 };
 
-static const char *const transport_name[] = { "none", "ib", "tcp" };
+static const char *const transport_name[] = { "none", "ib", "tcp", "local" };
 static const char *const mode_name[] = { "buffered", "combined", "pipelined" };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
