@@ -41,7 +41,7 @@ NOT = re.compile(r'^(__asan_|unpin_|unregister_|ib_unregister_|is_vmalloc|ref_tr
                  r'dealloc|^kmalloc_caches$|^ib_send_cm_mra$|^rb_insert_')
 
 # What faults of whole pages reach, and those of the slab allocator do not.
-PAGES = {'__alloc_pages_noprof', 'skb_page_frag_refill', 'pin_user_pages_fast'}
+PAGES = {'__alloc_pages_noprof', 'get_free_pages_noprof', 'skb_page_frag_refill', 'pin_user_pages_fast'}
 # These ask again, for less or in another way: so many faults, and they have failed.
 TIMES = {'skb_page_frag_refill': 2, '__kvmalloc_node_noprof': 2,
          '__xa_store': 2, 'xa_store': 2, '__xa_alloc': 2, '__xa_insert': 2}
@@ -83,6 +83,8 @@ EXEMPT = {
     'sdp_conn_alloc: __xa_alloc': (1, ROW),
     'sdp_connect: __inet_stream_connect':
         (1, 'asked about an attempt that has failed: it tells the error, and connects nothing'),
+    'sdp_join_buf: get_free_pages_noprof':
+        (3, 'asked whether the cgroup is full, or for less, where another has failed'),
     'sdp_ib_check_behind: ip_route_output_flow': (1, OTHER_HOST),
     'sdp_ib_check_behind: ip6_dst_lookup_flow': (1, OTHER_HOST),
     'sdp_ib_req: ib_send_cm_rej':
