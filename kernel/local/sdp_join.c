@@ -320,8 +320,10 @@ static bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk)
 		return false;
 	sdp_join_end_close(join, ssk->side);
 	smp_mb();	/* with sdp_join_by_pipe(): it sees this, or we what it has put */
+	if (sdp_pipe_fill(&join->way[ssk->side].pipe))
+		return true;	/* TCP's RST wakes a writer, who gets its error */
 	sdp_join_wake_writer(join, !ssk->side);
-	return sdp_pipe_fill(&join->way[ssk->side].pipe);
+	return false;
 }
 
 /**
@@ -350,17 +352,19 @@ static void sdp_join_linger(struct sock *sk, struct sdp_sk *ssk,
 			    struct sdp_join *join)
 {
 	struct sdp_join_way *way = &join->way[!ssk->side];
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	long timeo = sk->sk_lingertime;
-	DEFINE_WAIT(wait);
 
+	add_wait_queue(sk_sleep(sk), &wait);
 	while (timeo && !signal_pending(current)) {
-		prepare_to_wait(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
 		if (sdp_pipe_want_space(&way->pipe, sdp_join_received(sk, way)) ||
 		    sdp_join_is_closed(join, ssk->side) || READ_ONCE(sk->sk_err))
 			break;
-		timeo = schedule_timeout(timeo);
+		release_sock(sk);	/* a RST is to be seen */
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
 	}
-	finish_wait(sk_sleep(sk), &wait);
+	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
 /**
@@ -441,8 +445,10 @@ static struct sock *sdp_join_find(struct sock *sk)
 static bool sdp_join_is_peer(const struct sock *sk, const struct sock *peer)
 {
 	const struct tcp_sock *c = tcp_sk(sk), *p = tcp_sk(peer);
+	int state = 1 << READ_ONCE(peer->sk_state);
 
-	return READ_ONCE(peer->sk_state) == TCP_ESTABLISHED &&
+	/* One that has shut down receives by the pipe, and has sent by TCP. */
+	return state & (TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2) &&
 	       c->snd_nxt == c->write_seq && READ_ONCE(p->rcv_nxt) == c->snd_nxt &&
 	       !before(c->rcv_nxt, READ_ONCE(p->snd_una)) &&
 	       !after(c->rcv_nxt, READ_ONCE(p->write_seq));
@@ -532,7 +538,8 @@ static bool sdp_join_pair(struct socket *sock, const struct sdp_sk *listener,
 	if (!join)
 		return false;
 	lock_sock(sk);
-	ok = sk->sk_state == TCP_ESTABLISHED && sdp_join_is_peer(sk, peer) &&
+	ok = (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT) &&
+	     sdp_join_is_peer(sk, peer) &&
 	     sdp_join_child(join, sock, listener, pssk);
 	release_sock(sk);
 	if (!ok) {

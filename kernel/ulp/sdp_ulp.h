@@ -60,15 +60,11 @@ struct sdp_sk {
 	unsigned int connecting; /* connect() calls that wait; under the socket lock */
 
 	u8 side;		/* which end of join; written before the mode */
-	unsigned int tcp_sends;	/* callers that send by TCP before the direction
-				 * switches; under lock
+	unsigned int tcp_sends;	/* callers that send by TCP, of a direction that has not
+				 * switched; under lock
 				 */
-	struct mem_cgroup *payer; /* charged for what is sent to the socket, if it is
-				 * joined; a reference, until it is; under lock
-				 */
-	struct sdp_join *join;	/* a reference, until the slot is freed; written once,
-				 * before the mode
-				 */
+	struct mem_cgroup *payer; /* charged for what is sent here, if it is joined; under lock */
+	struct sdp_join *join;	/* a reference; written once, before the mode */
 
 	spinlock_t lock;	/* softirq-safe; nests inside conn->up.lock */
 	struct sock *sk;	/* the socket to wake; NULL when it is gone */

@@ -205,9 +205,6 @@ int accept_one_(int l)
 {
 	int s = accept_any(l);
 
-	/* A client that has shut down before is left to TCP. */
-	if (on_join() && tcp_state(s) != TCP_ESTABLISHED)
-		return s;
 	must_be_sdp(s);
 	if (on_join())
 		EQ(SDP_TRANSPORT_LOCAL, transport(s));

@@ -484,8 +484,8 @@ static void check_transport(int fd, unsigned int conn, bool client)
 
 	if (opt.via == VIA_TCP || opt.allow_tcp)
 		return;
-	/* A client that has shut down before it was accepted is left to TCP. */
-	if (!client && tcp_state(fd) != TCP_ESTABLISHED && joins())
+	/* A client that is gone before it was accepted is left to TCP. */
+	if (!client && tcp_state(fd) == TCP_CLOSE && joins())
 		return;
 	if (sdp_info(fd, &info) < 0)
 		FAIL("connection %u goes by TCP (SDP_INFO: %s)", conn,
