@@ -140,22 +140,10 @@ static u32 sdp_join_stream_mss(struct sdp_sk *ssk)
 
 static void sdp_join_stream_info(struct sdp_sk *ssk, struct sdp_info *info)
 {
-	static const u8 states[TCP_MAX_STATES] = {
-		[TCP_ESTABLISHED]	= SDP_ESTABLISHED,
-		[TCP_SYN_SENT]		= SDP_SYN_SENT,
-		[TCP_SYN_RECV]		= SDP_SYN_RECV,
-		[TCP_FIN_WAIT1]		= SDP_FIN_WAIT_1,
-		[TCP_FIN_WAIT2]		= SDP_FIN_WAIT_2,
-		[TCP_CLOSE]		= SDP_CLOSED,
-		[TCP_CLOSE_WAIT]	= SDP_CLOSE_WAIT,
-		[TCP_LAST_ACK]		= SDP_LAST_ACK,
-		[TCP_CLOSING]		= SDP_CLOSING,
-	};
-
 	struct sdp_join *join = sdp_join_get(ssk);
 
 	info->sdpi_transport = join ? SDP_TRANSPORT_LOCAL : SDP_TRANSPORT_TCP;
-	info->sdpi_state = states[sdp_join_stream_state(ssk)];
+	info->sdpi_state = sdp_ulp_state(ssk->sk);
 	if (!join)
 		return;
 	info->sdpi_bytes_sent = READ_ONCE(join->way[!ssk->side].bytes);

@@ -383,26 +383,13 @@ out:
 /* SDP_INFO of a socket that is TCP's now, from its record. */
 static int sdp_opt_recorded(struct sock *sk, struct sdp_info *info)
 {
-	static const u8 states[TCP_MAX_STATES] = {
-		[TCP_ESTABLISHED]	= SDP_ESTABLISHED,
-		[TCP_SYN_SENT]		= SDP_SYN_SENT,
-		[TCP_SYN_RECV]		= SDP_SYN_RECV,
-		[TCP_FIN_WAIT1]		= SDP_FIN_WAIT_1,
-		[TCP_FIN_WAIT2]		= SDP_FIN_WAIT_2,
-		[TCP_TIME_WAIT]		= SDP_CLOSED,	/* no socket is in this state */
-		[TCP_CLOSE]		= SDP_CLOSED,
-		[TCP_CLOSE_WAIT]	= SDP_CLOSE_WAIT,
-		[TCP_LAST_ACK]		= SDP_LAST_ACK,
-		[TCP_LISTEN]		= SDP_DIAG_LISTEN,
-		[TCP_CLOSING]		= SDP_CLOSING,
-	};
 	struct sdp_fallback_entry record;
 
 	if (!sdp_fallback_log_find(sk, &record))
 		return -ENOPROTOOPT;
 	info->sdpi_transport = SDP_TRANSPORT_TCP;
 	info->sdpi_reason = record.reason;
-	info->sdpi_state = states[READ_ONCE(sk->sk_state)];
+	info->sdpi_state = sdp_ulp_state(sk);
 	return 0;
 }
 

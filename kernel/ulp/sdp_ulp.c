@@ -77,6 +77,32 @@ struct sdp_sk *sdp_ulp_get(struct sock *sk)
 	return ssk;
 }
 
+/**
+ * sdp_ulp_state() - what SDP_INFO says of the state of a socket that TCP connects
+ * @sk: the socket
+ *
+ * Context: any.
+ * Return: enum sdp_state, or SDP_DIAG_LISTEN.
+ */
+u8 sdp_ulp_state(const struct sock *sk)
+{
+	static const u8 states[TCP_MAX_STATES] = {
+		[TCP_ESTABLISHED]	= SDP_ESTABLISHED,
+		[TCP_SYN_SENT]		= SDP_SYN_SENT,
+		[TCP_SYN_RECV]		= SDP_SYN_RECV,
+		[TCP_FIN_WAIT1]		= SDP_FIN_WAIT_1,
+		[TCP_FIN_WAIT2]		= SDP_FIN_WAIT_2,
+		[TCP_TIME_WAIT]		= SDP_CLOSED,	/* no socket is in this state */
+		[TCP_CLOSE]		= SDP_CLOSED,
+		[TCP_CLOSE_WAIT]	= SDP_CLOSE_WAIT,
+		[TCP_LAST_ACK]		= SDP_LAST_ACK,
+		[TCP_LISTEN]		= SDP_DIAG_LISTEN,
+		[TCP_CLOSING]		= SDP_CLOSING,
+	};
+
+	return states[READ_ONCE(sk->sk_state)];
+}
+
 /* Drop the references of a decision that is not needed. */
 static void sdp_ulp_drop_decide(struct sdp_sk *ssk, struct sock *sk)
 {

@@ -118,6 +118,7 @@ static inline void sdp_ulp_leave(void)
 	this_cpu_dec(sdp_ulp_inflight);
 }
 
+u8 sdp_ulp_state(const struct sock *sk);
 struct sdp_sk *sdp_ulp_get(struct sock *sk);
 void sdp_ulp_put(struct sdp_sk *ssk);
 int sdp_ulp_attach(struct sock *sk, struct socket *sock);
