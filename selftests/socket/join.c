@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/tcp.h>
+
 #include "../lib/variant.h"
 
 #define JOINED_MIB (1 << 20)
@@ -54,6 +56,15 @@ CASE(join_carries_all)
 	EQ(leaves, counter("local_leaves"));
 }
 
+static bool has_sent(int fd)
+{
+	struct tcp_info info = { };
+	socklen_t len = sizeof(info);
+
+	OK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len));
+	return info.tcpi_data_segs_out;
+}
+
 /* What the client sends before accept() goes by TCP, what comes later by the pipe. */
 static void early(size_t len)
 {
@@ -67,7 +78,8 @@ static void early(size_t len)
 	t.buf = memory(len + 1, 0);
 	pattern_fill(t.buf, len, 1, 0);
 	task_start(&t);
-	usleep(50000);
+	/* The call is in TCP before it could be joined. */
+	EVENTUALLY(true, has_sent(p.c));
 	went_by_pipe(before, 0);
 	p.s = accept_one(p.l);
 	recv_pattern(p.s, len, 1, 0);
@@ -119,7 +131,7 @@ CASE(join_data_before_of_two)
 	t.buf = memory(LONG, 0);
 	memset(t.buf, 'l', LONG);
 	task_start(&t);
-	usleep(50000);
+	EVENTUALLY(true, has_sent(p.c));
 	p.s = accept_one(p.l);
 	nonblock(p.s, true);
 	for (i = 0; i < 2000; ) {
@@ -142,39 +154,37 @@ CASE(join_data_before_of_two)
 	EQ(2000, got);
 }
 
-/* A client that waits in recv() for what comes when it is joined. */
+/* A client that waits, as @t says, for what comes when it is joined. */
+static struct pair join_asleep(struct task *t)
+{
+	struct pair p;
+
+	pair_start(&p);
+	OK(connect_to(p.c, &p.addr));
+	t->fd = p.c;
+	task_start(t);
+	still_waits(t);
+	p.s = accept_one(p.l);
+	still_waits(t);
+	send_text(p.s, "x");
+	return p;
+}
+
 CASE(join_reader_asleep)
 {
 	char byte;
 	struct task t = { .run = task_recv, .buf = &byte, .len = 1 };
-	struct pair p;
 
-	pair_start(&p);
-	OK(connect_to(p.c, &p.addr));
-	t.fd = p.c;
-	task_start(&t);
-	still_waits(&t);
-	p.s = accept_one(p.l);
-	still_waits(&t);
-	send_text(p.s, "x");
+	join_asleep(&t);
 	EQ(1, task_join(&t));
 	EQ('x', byte);
 }
 
-/* And one that waits in poll(). */
 CASE(join_poller_asleep)
 {
 	struct task t = { .run = task_poll, .events = POLLIN };
-	struct pair p;
+	struct pair p = join_asleep(&t);
 
-	pair_start(&p);
-	OK(connect_to(p.c, &p.addr));
-	t.fd = p.c;
-	task_start(&t);
-	still_waits(&t);
-	p.s = accept_one(p.l);
-	still_waits(&t);
-	send_text(p.s, "x");
 	EQ(POLLIN, task_join(&t));
 	recv_text(p.c, "x");
 }
