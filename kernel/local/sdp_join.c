@@ -326,6 +326,102 @@ static bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk)
 	return false;
 }
 
+/* Returning to TCP */
+
+/**
+ * sdp_join_leave() - a direction returns to TCP, for good
+ * @sk: either end
+ * @way: the direction
+ * @why: one of SDP_CNT_JOIN_LEAVES_*
+ *
+ * Context: the producer, with way->send.
+ */
+void sdp_join_leave(const struct sock *sk, struct sdp_join_way *way,
+		    enum sdp_counter why)
+{
+	struct sdp_net *sn = sdp_net(sock_net(sk));
+
+	lockdep_assert_held(&way->send);
+	if (way->pipe.left)
+		return;
+	sdp_pipe_leave(&way->pipe);
+	sdp_count(sn, SDP_CNT_JOIN_LEAVES, 1);
+	sdp_count(sn, why, 1);
+}
+
+/* Have a direction return to TCP.  @empty: only if nothing in it is unread. */
+static int sdp_join_return_way(const struct sock *sk, struct sdp_join_way *way,
+			       bool empty)
+{
+	/* A sender has it while it copies, from a page that may not come. */
+	int err = mutex_lock_interruptible(&way->send);
+
+	if (err)
+		return err;
+	if (empty && sdp_pipe_fill(&way->pipe))
+		err = -EBUSY;
+	else
+		sdp_join_leave(sk, way, SDP_CNT_JOIN_LEAVES_OPTION);
+	mutex_unlock(&way->send);
+	return err;
+}
+
+/* The socket is not joined from now on, nor about to be, if it was not meanwhile. */
+static bool sdp_join_detach(struct socket *sock, struct sdp_sk *ssk,
+			    struct sdp_join *join)
+{
+	struct sock *sk = sock->sk;
+	bool ok;
+
+	lock_sock(sk);
+	spin_lock_bh(&ssk->lock);
+	ok = join ? sdp_join_get(ssk) == join : ssk->mode == SDP_SK_JOINING;
+	if (ok)
+		WRITE_ONCE(ssk->mode, SDP_SK_DETACHED);	/* nobody joins it now */
+	spin_unlock_bh(&ssk->lock);
+	if (ok) {
+		if (join)
+			sdp_join_end_close(join, ssk->side);
+		sdp_ulp_detach(sk, sock, ssk);
+	}
+	release_sock(sk);
+	return ok;
+}
+
+/**
+ * sdp_join_give_back() - make the socket TCP's altogether, with a free slot
+ * @sock: the socket; not locked
+ * @ssk: its SDP state, kept by the caller
+ * @empty: fail if the other end has not read all that was sent either
+ *
+ * For what replaces the socket's operations, or reads TCP's queues.  The other
+ * end stays as it is: both directions have returned to TCP.
+ *
+ * Context: process; sleeps.
+ * Return: 0, also if it was neither joined nor about to be; -EBUSY: a pipe has
+ * bytes that are unread; -EINTR.
+ */
+int sdp_join_give_back(struct socket *sock, struct sdp_sk *ssk, bool empty)
+{
+	struct sock *sk = sock->sk;
+	struct sdp_join *join;
+	int err = 0;
+
+	while (READ_ONCE(ssk->mode) == SDP_SK_JOINING || sdp_join_get(ssk)) {
+		join = sdp_join_get(ssk);
+		/* Ask before the other direction has returned. */
+		if (join && empty && sdp_pipe_fill(&join->way[!ssk->side].pipe))
+			err = -EBUSY;
+		if (join && !err)
+			err = sdp_join_return_way(sk, &join->way[ssk->side], true);
+		if (join && !err)
+			err = sdp_join_return_way(sk, &join->way[!ssk->side], empty);
+		if (err || sdp_join_detach(sock, ssk, join))
+			break;
+	}
+	return err;
+}
+
 /**
  * sdp_join_abandon() - the socket is disconnected, or TCP could not connect it
  * @sk: locked

@@ -25,6 +25,7 @@
 
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include "sdp_net.h"
 #include "sdp_pipe.h"
 #include "sdp_ulp.h"
 
@@ -41,6 +42,7 @@ struct sdp_join_way {
 	u64 bytes;		/* that were put; the producer's */
 	u32 tells;		/* times that the reader was told of them; the producer's */
 	u32 at;			/* jiffies when the last were; 0: none yet */
+	u32 looked;		/* jiffies when the producer looked for who watches */
 };
 
 struct sdp_join_end {
@@ -88,6 +90,9 @@ void sdp_join_connects(struct sock *sk, struct sdp_sk *ssk);
 bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener);
 void sdp_join_wake_reader(struct sdp_join *join, u8 side);
 void sdp_join_wake_writer(struct sdp_join *join, u8 side);
+void sdp_join_leave(const struct sock *sk, struct sdp_join_way *way,
+		    enum sdp_counter why);
+int sdp_join_give_back(struct socket *sock, struct sdp_sk *ssk, bool empty);
 void sdp_join_abandon(struct sock *sk, struct sdp_sk *ssk);
 void sdp_join_close(struct sock *sk, struct sdp_sk *ssk);
 void sdp_join_free(struct sdp_sk *ssk);

@@ -123,7 +123,7 @@ static size_t sdp_join_tcp_part(struct sdp_join_read *r)
 	pipe = &r->way->pipe;
 	/* then left_at */
 	if (smp_load_acquire(&pipe->left) && r->pos == pipe->left_at &&
-	    (pipe->begun || !before(seq, pipe->seq)))
+	    (pipe->begun || !pipe->switched || !before(seq, pipe->seq)))
 		return SIZE_MAX;
 	/* then seq */
 	if (smp_load_acquire(&pipe->switched))
@@ -261,6 +261,9 @@ static int sdp_join_nothing(struct sdp_join_read *r)
 		     READ_ONCE(r->sk->sk_state) == TCP_CLOSE;
 
 	sdp_join_stop(r);
+	/* The socket is TCP's, or another's that has replaced the operations. */
+	if (READ_ONCE(r->ssk->mode) == SDP_SK_DETACHED)
+		return r->done ? 1 : -ENOIOCTLCMD;
 	/* After connect(AF_UNSPEC): as TCP, and its error stays in sk_err. */
 	if (r->join && sdp_join_get(r->ssk) != r->join)
 		return r->done ? 1 : -EPIPE;

@@ -11,15 +11,20 @@
  * would leave the processor's caches.  So a blocking caller waits at 256 KiB if
  * there is a reader who reads, and goes on when nothing was read for 10 ms.
  *
- * A direction returns to TCP (sdp_pipe_leave()) for what only TCP can do:
- * urgent data, notes of MSG_ZEROCOPY, time stamps of what was sent, and an end
- * that was closed, which TCP answers with RST.
+ * A direction returns to TCP (sdp_join_leave()) for what only TCP can do: urgent
+ * data, time stamps of what was sent, and an end that was closed, which TCP
+ * answers with RST; when there is no memory; and while a packet socket watches
+ * the device, so that tcpdump sees the bytes.
+ *
+ * MSG_ZEROCOPY is copied and the caller told so, as TCP does on lo.
  */
+#include <linux/netdevice.h>
 #include <linux/sched/signal.h>
 #include <net/tcp.h>
 #include "sdp_join.h"
 #include "sdp_net.h"
 #include "sdp_trace.h"
+#include "sdp_zsrc_async.h"
 
 enum {
 	SDP_JOIN_SOFT	= 256 * 1024,	/* bytes at which a blocking caller waits */
@@ -39,6 +44,9 @@ struct sdp_join_call {
 	u32 limit;		/* bytes that may be unread */
 	size_t done;		/* bytes that are in the pipe */
 	size_t told;		/* those of which the reader knows */
+	struct ubuf_info *uarg;	/* who is notified that the memory is free; or NULL */
+	struct sk_buff *note;	/* the notification */
+	enum sdp_counter leaves; /* why the direction is to return to TCP; 0: it is not */
 };
 
 static u32 sdp_join_mark(u32 limit)
@@ -166,13 +174,17 @@ static int sdp_join_fill(struct sdp_join_call *call)
 	do {
 		if (sdp_join_cannot_send(call->sk))
 			return -EPIPE;
-		if (sdp_join_is_closed(call->join, call->side))
+		if (sdp_join_is_closed(call->join, call->side)) {
+			call->leaves = SDP_CNT_JOIN_LEAVES_CLOSED;
 			return -ENOIOCTLCMD;
+		}
 		if (unlikely(call->way->pipe.left))
 			return -ENOIOCTLCMD;	/* another caller has it leave */
 		n = sdp_join_copy(call);
-		if (n == -ENOMEM)
+		if (n == -ENOMEM) {
+			call->leaves = SDP_CNT_JOIN_LEAVES_MEMORY;
 			return -ENOIOCTLCMD;
+		}
 		if (n < 0)
 			return n;
 		if (!n) {
@@ -198,17 +210,6 @@ static int sdp_join_wait_leave(struct sdp_join_call *call)
 	return err ?: -ENOIOCTLCMD;
 }
 
-static void sdp_join_leave(struct sdp_join_call *call)
-{
-	struct sdp_pipe *pipe = &call->way->pipe;
-
-	lockdep_assert_held(&call->way->send);
-	if (pipe->left)
-		return;
-	sdp_pipe_leave(pipe);
-	sdp_count(sdp_net(sock_net(call->sk)), SDP_CNT_JOIN_LEAVES, 1);
-}
-
 /*
  * An urgent byte is about to go by TCP.  If another follows and nothing before it
  * is unread, TCP holds that the receiver stands at the first, and skips it.  So
@@ -228,7 +229,7 @@ static void sdp_join_precede(struct sdp_join_call *call)
 		vec.iov_base = &byte;
 		iov_iter_kvec(&msg.msg_iter, WRITE, &vec, 1, 1);
 		if (call->sk->sk_prot->sendmsg(call->sk, &msg, 1) == 1)
-			sdp_join_leave(call);
+			sdp_join_leave(call->sk, way, SDP_CNT_JOIN_LEAVES_URGENT);
 		else
 			sdp_pipe_put(&way->pipe, 1);
 	}
@@ -274,13 +275,61 @@ static bool sdp_join_by_tcp(struct sdp_join_call *call, size_t len, int *n)
 	return true;
 }
 
-/* Whether only TCP can send this. */
-static bool sdp_join_needs_tcp(const struct sock *sk, const struct msghdr *msg)
+/* Whether a packet socket gets what TCP would send. */
+static bool sdp_join_is_watched(const struct sock *sk)
 {
-	return msg->msg_flags & MSG_OOB ||
-	       (msg->msg_flags & MSG_ZEROCOPY &&
-		(sdp_msg_ubuf(msg) || sock_flag(sk, SOCK_ZEROCOPY))) ||
-	       READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_TX_RECORD_MASK;
+	struct dst_entry *dst;
+	bool watched;
+
+	rcu_read_lock();
+	dst = __sk_dst_get((struct sock *)sk);
+	watched = dev_nit_active(dst ? dst->dev : sock_net(sk)->loopback_dev);
+	rcu_read_unlock();
+	return watched;
+}
+
+/* Why TCP is to send this; 0: the pipe can. */
+static enum sdp_counter sdp_join_needs_tcp(struct sdp_join_call *call)
+{
+	u32 now = jiffies;
+
+	if (unlikely(call->msg->msg_flags & MSG_OOB))
+		return SDP_CNT_JOIN_LEAVES_URGENT;
+	if (unlikely(READ_ONCE(call->sk->sk_tsflags) & SOF_TIMESTAMPING_TX_RECORD_MASK))
+		return SDP_CNT_JOIN_LEAVES_STAMPS;
+	if (likely(call->way->looked == now))
+		return 0;
+	call->way->looked = now;
+	return unlikely(sdp_join_is_watched(call->sk)) ? SDP_CNT_JOIN_LEAVES_WATCHED : 0;
+}
+
+/* MSG_ZEROCOPY: take a number for the notification.  0 or -ENOBUFS. */
+static int sdp_join_begin_note(struct sdp_join_call *call)
+{
+	struct msghdr *msg = call->msg;
+
+	if (likely(!(msg->msg_flags & MSG_ZEROCOPY)) ||
+	    !(sdp_msg_ubuf(msg) || sock_flag(call->sk, SOCK_ZEROCOPY)))
+		return 0;
+	call->uarg = sdp_msg_ubuf(msg) ?:
+		     sdp_zerocopy_realloc(call->sk, iov_iter_count(&msg->msg_iter));
+	if (call->uarg)
+		call->note = sdp_zsrc_async_note(call->uarg);
+	return call->note ? 0 : -ENOBUFS;
+}
+
+/* Notify that the bytes were copied; of none, give the number back. */
+static void sdp_join_end_note(struct sdp_join_call *call)
+{
+	if (likely(!call->uarg))
+		return;
+	sdp_zsrc_async_tell(call->note, false);
+	if (sdp_msg_ubuf(call->msg))
+		;	/* io_uring owns it and keeps its reference */
+	else if (call->done)
+		net_zcopy_put(call->uarg);
+	else
+		net_zcopy_put_abort(call->uarg, true);
 }
 
 /* What the call returns, once the pipe has what it takes. */
@@ -291,8 +340,11 @@ static int sdp_join_sent(struct sdp_join_call *call, int flags, int err)
 	if (call->done)
 		sdp_count(sdp_net(sock_net(sk)), SDP_CNT_JOIN_SENT, call->done);
 	if (unlikely(err == -ENOIOCTLCMD && call->done)) {
+		/* It was notified of what went by the pipe: once is enough. */
+		call->msg->msg_flags = flags & ~MSG_ZEROCOPY;
 		err = SDP_TCP_CALL(sk, sendmsg, sk->sk_socket, call->msg,
 				   iov_iter_count(&call->msg->msg_iter));
+		call->msg->msg_flags = flags;
 		call->done += max(err, 0);
 	}
 	if (call->done)
@@ -310,6 +362,11 @@ static bool sdp_join_by_pipe(struct sdp_join_call *call, int *n)
 	int err;
 
 	mutex_lock(&call->way->send);
+	if (unlikely(call->way->pipe.left)) {
+		mutex_unlock(&call->way->send);
+		*n = -ENOIOCTLCMD;
+		return true;
+	}
 	if (unlikely(!call->way->pipe.switched) && !sdp_join_switch(call)) {
 		mutex_unlock(&call->way->send);
 		return false;
@@ -322,20 +379,25 @@ static bool sdp_join_by_pipe(struct sdp_join_call *call, int *n)
 		WRITE_ONCE(call->way->pipe.low, sdp_join_mark(call->limit));
 	if (call->timeo)
 		call->limit = min_t(u32, call->limit, SDP_JOIN_SOFT);
-	err = unlikely(sdp_join_needs_tcp(sk, call->msg)) ?
-	      sdp_join_wait_leave(call) : sdp_join_fill(call);
+	call->leaves = sdp_join_needs_tcp(call);
+	if (unlikely(call->leaves))
+		err = sdp_join_wait_leave(call);
+	else
+		err = sdp_join_begin_note(call) ?: sdp_join_fill(call);
 	if (call->done != call->told)
 		sdp_join_tell(call, false);
 	/* The wake-up was a full barrier; with sdp_join_close(). */
 	if (unlikely(sdp_join_is_closed(call->join, call->side)) && call->done) {
 		sdp_join_take_back(call);
+		call->leaves = SDP_CNT_JOIN_LEAVES_CLOSED;
 		if (iov_iter_count(&call->msg->msg_iter))
 			err = -ENOIOCTLCMD;
 	}
 	if (err == -ENOIOCTLCMD && call->msg->msg_flags & MSG_OOB)
 		sdp_join_precede(call);
 	if (err == -ENOIOCTLCMD)
-		sdp_join_leave(call);
+		sdp_join_leave(sk, call->way, call->leaves);
+	sdp_join_end_note(call);
 	mutex_unlock(&call->way->send);
 	*n = sdp_join_sent(call, call->msg->msg_flags, err);
 	return true;

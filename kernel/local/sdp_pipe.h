@@ -217,7 +217,8 @@ static inline void sdp_pipe_switch(struct sdp_pipe *pipe, u32 seq)
  * sdp_pipe_leave() - the stream goes back to TCP, for good
  * @pipe: the pipe
  *
- * What is in the pipe comes before what TCP carries from here on.
+ * What is in the pipe comes before what TCP carries from here on.  A stream that
+ * has not left TCP never does then.
  *
  * Context: the producer; once.
  */

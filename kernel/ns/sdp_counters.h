@@ -24,7 +24,17 @@
 	  "connections inside this host whose bytes go by memory (net.sdp.local)") \
 	X(JOIN_SENT,	"local_bytes_sent",	"bytes sent by them") \
 	X(JOIN_LEAVES,	"local_leaves", \
-	  "times that one direction of them returned to TCP for good") \
+	  "times that one direction of them returned to TCP for good; see local_leaves_*") \
+	X(JOIN_LEAVES_URGENT, "local_leaves_urgent",	"of these: for urgent data") \
+	X(JOIN_LEAVES_CLOSED, "local_leaves_closed", \
+	  "of these: data was sent to an end that was closed") \
+	X(JOIN_LEAVES_STAMPS, "local_leaves_stamps", \
+	  "of these: the sender asked for time stamps of its packets") \
+	X(JOIN_LEAVES_MEMORY, "local_leaves_memory",	"of these: there was no memory") \
+	X(JOIN_LEAVES_WATCHED, "local_leaves_watched", \
+	  "of these: a packet socket (tcpdump) watches the device") \
+	X(JOIN_LEAVES_OPTION, "local_leaves_option", \
+	  "of these: kTLS, TCP_REPAIR or IPV6_ADDRFORM needs the socket as TCP's") \
 	X(PROBES,	"probes",	"destinations asked in the background (net.sdp.learn)") \
 	X(REJECT_HELLO,	"reject_hello",	"connection requests refused: the Hello is not valid") \
 	X(REJECT_PATH,	"reject_path", \

@@ -17,6 +17,7 @@
 #include <linux/uaccess.h>
 #include <net/ipv6.h>
 #include "sdp_fallback_log.h"
+#include "sdp_join.h"
 #include "sdp_opt.h"
 #include "sdp_stream.h"
 
@@ -186,8 +187,7 @@ static int sdp_opt_refuses(struct sdp_sk *ssk, int optname, sockptr_t optval,
 
 	switch (optname) {
 	case TCP_REPAIR:
-		return sdp_opt_active(ssk) || sdp_opt_joined(ssk) ?
-		       -EOPNOTSUPP : 0;
+		return sdp_opt_active(ssk) ? -EOPNOTSUPP : 0;
 	case TCP_FASTOPEN:
 	case TCP_FASTOPEN_CONNECT:
 	case TCP_FASTOPEN_NO_COOKIE:
@@ -226,11 +226,8 @@ static int sdp_opt_refuses_v6(struct sock *sk, struct sdp_sk *ssk, int optname,
 {
 	int value;
 
-	bool ours = sdp_opt_active(ssk) ?
-		    sdp_opt_state(ssk) == TCP_ESTABLISHED :
-		    ssk->stream->state(ssk) == TCP_ESTABLISHED;
-
-	if (optname != IPV6_ADDRFORM || sk->sk_family != AF_INET6 || !ours)
+	if (optname != IPV6_ADDRFORM || sk->sk_family != AF_INET6 ||
+	    !sdp_opt_active(ssk) || sdp_opt_state(ssk) != TCP_ESTABLISHED)
 		return 0;
 	if (optlen < sizeof(value))
 		return -EINVAL;
@@ -240,6 +237,58 @@ static int sdp_opt_refuses_v6(struct sock *sk, struct sdp_sk *ssk, int optname,
 		return 0;
 	return ipv6_only_sock(sk) || !ipv6_addr_v4mapped(&sk->sk_v6_daddr) ?
 	       -EADDRNOTAVAIL : -EOPNOTSUPP;
+}
+
+/* Whether the value of an option is this one; false too if it cannot be read. */
+static bool sdp_opt_is(sockptr_t optval, unsigned int optlen, int value)
+{
+	int set;
+
+	return optlen >= sizeof(set) && !copy_from_sockptr(&set, optval, sizeof(set)) &&
+	       set == value;
+}
+
+/* Whether TCP_ULP names another user of the slot. */
+static bool sdp_opt_names_another(sockptr_t optval, unsigned int optlen)
+{
+	char name[TCP_ULP_NAME_MAX] = "";
+	int len = min_t(unsigned int, optlen, sizeof(name) - 1);
+
+	return len && !copy_from_sockptr(name, optval, len) && strcmp(name, SDP_ULP_NAME);
+}
+
+/*
+ * These options need a connected socket as TCP's altogether.  One that is joined, or
+ * may be, is given back first; the rest is TCP's to judge.  0: go on, or the
+ * option's error.
+ */
+static int sdp_opt_give_back(struct socket *sock, struct sdp_sk *ssk, int level,
+			     int optname, sockptr_t optval, unsigned int optlen)
+{
+	struct sock *sk = sock->sk;
+	bool repair = level == SOL_TCP && optname == TCP_REPAIR;
+	int err;
+
+	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
+		return 0;
+	if (level == SOL_TCP && optname == TCP_ULP) {
+		if (!sdp_opt_names_another(optval, optlen))
+			return 0;
+	} else if (repair) {
+		if (!sdp_opt_is(optval, optlen, TCP_REPAIR_ON) ||
+		    !ns_capable(sock_net(sk)->user_ns, CAP_NET_ADMIN))
+			return 0;
+	} else if (level != SOL_IPV6 || optname != IPV6_ADDRFORM ||
+		   sk->sk_family != AF_INET6 || ipv6_only_sock(sk) ||
+		   !ipv6_addr_v4mapped(&sk->sk_v6_daddr) ||
+		   !sdp_opt_is(optval, optlen, PF_INET)) {
+		return 0;
+	}
+	/* Who repairs reads what the peer has not got yet from TCP's queue. */
+	err = sdp_join_give_back(sock, ssk, repair);
+	if (err != -EBUSY)
+		return err;
+	return repair ? -EPERM : level == SOL_TCP ? -EEXIST : -EBUSY;
 }
 
 /**
@@ -270,6 +319,10 @@ int sdp_setsockopt(struct socket *sock, int level, int optname,
 		err = sdp_opt_set(sk, ssk, SDP_ZCOPY, optval, optlen);
 		goto out;
 	}
+	if (ssk)
+		err = sdp_opt_give_back(sock, ssk, level, optname, optval, optlen);
+	if (err)
+		goto out;
 	if (ssk && level == SOL_TCP)
 		err = sdp_opt_refuses(ssk, optname, optval, optlen);
 	else if (ssk && level == SOL_IPV6)

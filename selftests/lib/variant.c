@@ -8,12 +8,17 @@
 
 #include <linux/errqueue.h>
 #include <linux/sockios.h>
+#include <linux/tls.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <netinet/tcp.h>
 #include <sys/utsname.h>
 
 #include "variant.h"
+
+#ifndef SOL_TLS
+#define SOL_TLS 282
+#endif
 
 static const struct variant variants[NR_VARIANTS] = {
 #define VARIANT(via, word, ip)						\
@@ -322,6 +327,20 @@ void set_tls(int fd)
 		EQ(ENOENT, errno);
 		ktap_skip("this kernel has no TLS");
 	}
+}
+
+void tls_key(int fd, int direction, char seed)
+{
+	struct tls12_crypto_info_aes_gcm_128 key = {
+		.info.version = TLS_1_2_VERSION,
+		.info.cipher_type = TLS_CIPHER_AES_GCM_128,
+	};
+
+	memset(key.iv, seed + 1, sizeof(key.iv));
+	memset(key.key, seed + 2, sizeof(key.key));
+	memset(key.salt, seed + 3, sizeof(key.salt));
+	memset(key.rec_seq, 0, sizeof(key.rec_seq));
+	OK(setsockopt(fd, SOL_TLS, direction, &key, sizeof(key)));
 }
 
 bool shares_ports(void)

@@ -152,6 +152,8 @@ int recv_past_lowat_(int fd, size_t len, __u64 key, __u64 pos);
 
 /* The socket has TLS from now on; skips the case where the kernel has none. */
 void set_tls(int fd);
+/* A key of @seed for what it sends (TLS_TX) or receives (TLS_RX). */
+void tls_key(int fd, int direction, char seed);
 
 /* Is this Linux @major.@minor, or newer? */
 bool kernel_since(int major, int minor);

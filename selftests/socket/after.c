@@ -22,10 +22,6 @@
 
 #include "lib/variant.h"
 
-#ifndef SOL_TLS
-#define SOL_TLS 282
-#endif
-
 enum { ESTABLISHED = 1, FIN_WAIT2 = 5, CLOSED = 7, CLOSE_WAIT = 8 };
 
 /* Also of one that asked for SDP, a client that may fall back. */
@@ -360,20 +356,6 @@ CASE(after_mmap)
 }
 
 /* ----------------------------------------------------------------------- kTLS */
-
-static void tls_key(int fd, int direction, char seed)
-{
-	struct tls12_crypto_info_aes_gcm_128 key = {
-		.info.version = TLS_1_2_VERSION,
-		.info.cipher_type = TLS_CIPHER_AES_GCM_128,
-	};
-
-	memset(key.iv, seed + 1, sizeof(key.iv));
-	memset(key.key, seed + 2, sizeof(key.key));
-	memset(key.salt, seed + 3, sizeof(key.salt));
-	memset(key.rec_seq, 0, sizeof(key.rec_seq));
-	OK(setsockopt(fd, SOL_TLS, direction, &key, sizeof(key)));
-}
 
 /* The slot that SDP had is kTLS's: records go both ways. */
 CASE(after_ktls)
