@@ -294,6 +294,22 @@ static inline bool sk_is_tcp(const struct sock *sk)
 }
 #endif
 
+/*
+ * 5.16: a function has the pages come that an iterator stands at, to be written to.
+ * Before, zeros are written there, which is no harm where bytes are to follow.
+ */
+#if SDP_HAVE_FAULT_IN_WRITEABLE
+#define sdp_iter_fault_in(iter, bytes) fault_in_iov_iter_writeable(iter, bytes)
+#else
+static inline size_t sdp_iter_fault_in(struct iov_iter *iter, size_t bytes)
+{
+	size_t n = iov_iter_zero(bytes, iter);
+
+	iov_iter_revert(iter, n);
+	return bytes - n;
+}
+#endif
+
 /* 5.16: folios.  Before, the head of a compound page is marked. */
 #if !SDP_HAVE_FOLIO
 struct folio {

@@ -133,6 +133,9 @@ SDP_PROBE(PUT_PORT, ((struct proto *)NULL)->put_port)
 /* 5.17: sk_is_tcp(). */
 SDP_PROBE(SK_IS_TCP, sk_is_tcp((struct sock *)NULL))
 
+/* 5.16: a function has the pages come that an iterator stands at. */
+SDP_PROBE(FAULT_IN_WRITEABLE, fault_in_iov_iter_writeable(NULL, 0))
+
 /* 5.16: folios. */
 SDP_PROBE(FOLIO, folio_mark_dirty(page_folio((struct page *)NULL)))
 SDP_PROBE(FREE_BUFFER_PAGES, nr_free_buffer_pages())

@@ -197,6 +197,7 @@ static struct sdp_join *sdp_join_alloc(void)
 	for (i = 0; i < 2; i++) {
 		sdp_pipe_init(&join->way[i].pipe, 0);
 		mutex_init(&join->way[i].send);
+		mutex_init(&join->way[i].lend);
 		mutex_init(&join->way[i].recv);
 	}
 	return join;
@@ -271,6 +272,22 @@ static void sdp_join_end_close(struct sdp_join *join, u8 side)
 }
 
 /**
+ * sdp_join_put_noted() - note that bytes were put, before the reader is told
+ * @way: the direction
+ * @bytes: how many, since the reader was told last
+ *
+ * Context: the producer, with way->send.
+ */
+void sdp_join_put_noted(struct sdp_join_way *way, u64 bytes)
+{
+	WRITE_ONCE(way->bytes, way->bytes + bytes);
+	WRITE_ONCE(way->tells, way->tells + 1);
+	WRITE_ONCE(way->at, (u32)jiffies ?: 1);
+	if (unlikely(READ_ONCE(way->stamps)))
+		WRITE_ONCE(way->stamp, ktime_get_real());
+}
+
+/**
  * sdp_join_wake_reader() - there is something to read
  * @join: the pair
  * @side: who reads it
@@ -320,7 +337,7 @@ static bool sdp_join_disconnect(struct sock *sk, struct sdp_sk *ssk)
 		return false;
 	sdp_join_end_close(join, ssk->side);
 	smp_mb();	/* with sdp_join_by_pipe(): it sees this, or we what it has put */
-	if (sdp_pipe_fill(&join->way[ssk->side].pipe))
+	if (sdp_join_unread(&join->way[ssk->side]))
 		return true;	/* TCP's RST wakes a writer, who gets its error */
 	sdp_join_wake_writer(join, !ssk->side);
 	return false;
@@ -358,7 +375,7 @@ static int sdp_join_return_way(const struct sock *sk, struct sdp_join_way *way,
 
 	if (err)
 		return err;
-	if (empty && sdp_pipe_fill(&way->pipe))
+	if (way->lent || (empty && sdp_pipe_fill(&way->pipe)))
 		err = -EBUSY;
 	else
 		sdp_join_leave(sk, way, SDP_CNT_JOIN_LEAVES_OPTION);
@@ -410,7 +427,7 @@ int sdp_join_give_back(struct socket *sock, struct sdp_sk *ssk, bool empty)
 	while (READ_ONCE(ssk->mode) == SDP_SK_JOINING || sdp_join_get(ssk)) {
 		join = sdp_join_get(ssk);
 		/* Ask before the other direction has returned. */
-		if (join && empty && sdp_pipe_fill(&join->way[!ssk->side].pipe))
+		if (join && empty && sdp_join_unread(&join->way[!ssk->side]))
 			err = -EBUSY;
 		if (join && !err)
 			err = sdp_join_return_way(sk, &join->way[ssk->side], true);
@@ -476,7 +493,7 @@ void sdp_join_close(struct sock *sk, struct sdp_sk *ssk)
 
 	if (join && sock_flag(sk, SOCK_LINGER) && sk->sk_lingertime &&
 	    !(current->flags & PF_EXITING) &&
-	    !sdp_pipe_fill(&join->way[ssk->side].pipe))
+	    !sdp_join_unread(&join->way[ssk->side]))
 		sdp_join_linger(sk, ssk, join);
 	if (!sdp_join_disconnect(sk, ssk))
 		return;

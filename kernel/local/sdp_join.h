@@ -16,6 +16,7 @@
  * the sock, under RCU, to wake it; NULL when the other end was closed.
  *
  *   sdp_join.c		prove and join; wake; end
+ *   sdp_join_loan.c	one copy: memory of a sender that waits
  *   sdp_join_send.c	into the pipe, or by TCP
  *   sdp_join_recv.c	what TCP carried first, the pipe, what TCP carries later
  *   sdp_join_stream.c	the table for the socket layer (sdp_stream.h)
@@ -28,6 +29,11 @@
 #include "sdp_net.h"
 #include "sdp_pipe.h"
 #include "sdp_ulp.h"
+#include "sdp_zpolicy.h"
+
+struct sdp_umem;
+
+enum { SDP_JOIN_LOAN_LEAST = 32 * 1024 };	/* bytes; fewer are never lent */
 
 /* One direction. */
 struct sdp_join_way {
@@ -42,6 +48,14 @@ struct sdp_join_way {
 	u64 bytes;		/* that were put; the producer's */
 	u32 tells;		/* times that the reader was told of them; the producer's */
 	u32 at;			/* jiffies when the last were; 0: none yet */
+	struct mutex lend;	/* guards what is lent; see sdp_join_loan.c */
+	struct sdp_umem *lent;	/* memory that a sender lends; NULL: none */
+	u32 lent_left;		/* bytes of it that are unread, behind the pipe's; 0 if none is
+				 * lent; released
+				 */
+	bool lent_full;		/* another sender waits for the end of the loan */
+	bool asleep;		/* the reader sleeps in recv(); a hint */
+	struct sdp_zpolicy zpolicy; /* whether to lend; the producer's */
 	u32 looked;		/* jiffies when the producer looked for who watches */
 };
 
@@ -85,9 +99,25 @@ static inline bool sdp_join_is_closed(const struct sdp_join *join, u8 side)
 	return !rcu_access_pointer(join->end[!side].sk);
 }
 
+/**
+ * sdp_join_unread() - bytes that were sent and are not read
+ * @way: the direction
+ *
+ * Context: any; exact for the consumer.  0 only if that was so at a time.
+ * Return: bytes of the pipe and of what is lent.
+ */
+static inline u32 sdp_join_unread(const struct sdp_join_way *way)
+{
+	/* First: what is put back into the pipe is counted there. */
+	u32 lent = smp_load_acquire(&way->lent_left);
+
+	return sdp_pipe_fill(&way->pipe) + lent;
+}
+
 void sdp_join_init(const struct sdp_stream_ops *ops);
 void sdp_join_connects(struct sock *sk, struct sdp_sk *ssk);
 bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener);
+void sdp_join_put_noted(struct sdp_join_way *way, u64 bytes);
 void sdp_join_wake_reader(struct sdp_join *join, u8 side);
 void sdp_join_wake_writer(struct sdp_join *join, u8 side);
 void sdp_join_leave(const struct sock *sk, struct sdp_join_way *way,
@@ -98,6 +128,16 @@ void sdp_join_close(struct sock *sk, struct sdp_sk *ssk);
 void sdp_join_free(struct sdp_sk *ssk);
 
 struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want);
+
+bool sdp_join_may_lend(const struct sock *sk, const struct sdp_sk *ssk,
+		       const struct msghdr *msg);
+bool sdp_join_prefers_loan(const struct sock *sk, struct sdp_join_way *way,
+			   size_t len, u64 now);
+ssize_t sdp_join_lend(struct sock *sk, struct sdp_join *join, u8 side,
+		      struct iov_iter *iter, u32 most, long *timeo, u64 *slept);
+bool sdp_join_is_lent(struct sdp_join_way *way);
+ssize_t sdp_join_read_loan(struct sdp_join *join, u8 side, u32 skip,
+			   struct iov_iter *to, size_t len, bool keep);
 
 int sdp_join_send(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
 		  size_t len, long timeo);

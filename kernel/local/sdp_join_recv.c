@@ -67,7 +67,7 @@ void sdp_join_sync(const struct sock *sk, struct sdp_join_way *way)
 u32 sdp_join_inq(const struct sock *sk, const struct sdp_join_way *way)
 {
 	return tcp_inq((struct sock *)sk) +
-	       (way ? sdp_pipe_fill(&way->pipe) : 0);
+	       (way ? sdp_join_unread(way) : 0);
 }
 
 static u32 sdp_join_copied_seq(const struct sock *sk)
@@ -87,7 +87,7 @@ static u32 sdp_join_copied_seq(const struct sock *sk)
 bool sdp_join_is_readable(const struct sock *sk, const struct sdp_join_way *way,
 			  u32 n)
 {
-	return sdp_pipe_has(&way->pipe, n) &&
+	return (sdp_join_unread(way) >= n || sdp_pipe_has(&way->pipe, n)) &&
 	       sdp_pipe_is_next(&way->pipe, sdp_join_copied_seq(sk));
 }
 
@@ -184,20 +184,39 @@ static ssize_t sdp_join_read_pipe(struct sdp_join_read *r)
 	return pos - begin;
 }
 
+/* Copy from what is lent behind the pipe, from pos on.  As sdp_join_read_pipe(). */
+static ssize_t sdp_join_read_lent(struct sdp_join_read *r)
+{
+	return sdp_join_read_loan(r->join, r->ssk->side,
+				  r->pos - READ_ONCE(r->way->pipe.written),
+				  r->flags & MSG_TRUNC ? NULL : &r->msg->msg_iter,
+				  r->len - r->done, r->flags & MSG_PEEK);
+}
+
 /* Read what comes next.  Bytes; 0: nothing is there; or an error. */
 static ssize_t sdp_join_read_next(struct sdp_join_read *r)
 {
+	struct sdp_join_way *way = r->way;
 	struct sdp_pipe *pipe;
 	ssize_t n = 0;
+	u32 lent;
 
-	if (!r->way)
+	if (!way)
 		return sdp_join_read_tcp(r);
-	pipe = &r->way->pipe;
+	pipe = &way->pipe;
 	r->pos = pipe->read + r->ahead + (r->flags & MSG_PEEK ? r->done : 0);
 	if (!sdp_pipe_is_next(pipe, sdp_join_copied_seq(r->sk)))
 		return sdp_join_read_tcp(r);
 	sdp_pipe_begin(pipe);
-	n = sdp_join_read_pipe(r);
+	do {
+		/* Then what was put back into the pipe. */
+		lent = smp_load_acquire(&way->lent_left);
+		n = sdp_join_read_pipe(r);
+		if (!n && unlikely(lent))
+			n = sdp_join_read_lent(r);
+		else
+			lent = 0;
+	} while (!n && lent);
 	if (unlikely(!n && smp_load_acquire(&pipe->left)))	/* then left_at */
 		return sdp_join_read_tcp(r);	/* peeking, beyond the pipe */
 	if (sdp_pipe_space_due(pipe)) {
@@ -225,7 +244,7 @@ static bool sdp_join_has_more(struct sdp_join_read *r)
 		return true;
 	if (!r->way)
 		return sdp_join_get(r->ssk);	/* joined by now */
-	return sdp_pipe_fill(&r->way->pipe) > seen &&
+	return sdp_join_unread(r->way) > seen &&
 	       sdp_pipe_is_next(&r->way->pipe, sdp_join_copied_seq(r->sk));
 }
 
@@ -241,8 +260,13 @@ static int sdp_join_wait(struct sdp_join_read *r)
 	if (r->way)
 		mutex_unlock(&r->way->recv);
 	prepare_to_wait(sk_sleep(r->sk), &wait, TASK_INTERRUPTIBLE);
-	if (!sdp_join_has_more(r))
+	if (!sdp_join_has_more(r)) {
+		if (r->way)
+			WRITE_ONCE(r->way->asleep, true);
 		r->timeo = schedule_timeout(r->timeo);
+		if (r->way)
+			WRITE_ONCE(r->way->asleep, false);
+	}
 	finish_wait(sk_sleep(r->sk), &wait);
 	cond_resched();
 	if (r->way)

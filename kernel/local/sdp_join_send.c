@@ -43,6 +43,10 @@ struct sdp_join_call {
 	long timeo;		/* jiffies that it may still sleep */
 	u32 limit;		/* bytes that may be unread */
 	size_t done;		/* bytes that are in the pipe */
+	bool metered;		/* whether to lend is chosen by what sends cost */
+	bool lends;		/* long pieces are lent */
+	bool lent;		/* some were */
+	u64 began, slept;	/* ns: when the call began, and its time asleep */
 	size_t told;		/* those of which the reader knows */
 	struct ubuf_info *uarg;	/* who is notified that the memory is free; or NULL */
 	struct sk_buff *note;	/* the notification */
@@ -65,31 +69,37 @@ static void sdp_join_tell(struct sdp_join_call *call, bool all)
 {
 	struct sdp_join_way *way = call->way;
 
-	WRITE_ONCE(way->bytes, way->bytes + call->done - call->told);
-	WRITE_ONCE(way->tells, way->tells + 1);
-	WRITE_ONCE(way->at, (u32)jiffies ?: 1);
+	sdp_join_put_noted(way, call->done - call->told);
 	call->told = call->done;
-	if (unlikely(READ_ONCE(way->stamps)))
-		WRITE_ONCE(way->stamp, ktime_get_real());
 	if (sdp_pipe_is_enough(&way->pipe) || all)
 		sdp_join_wake_reader(call->join, !call->side);
+}
+
+/* Whether there is space again; if not, the caller is woken when there is. */
+static bool sdp_join_has_space(struct sdp_join_call *call, u32 limit)
+{
+	return !sdp_join_is_lent(call->way) &&
+	       sdp_pipe_want_space(&call->way->pipe, sdp_join_mark(limit));
 }
 
 /* Sleep until there is space, with the pipe free for others.  0, or the error. */
 static int sdp_join_sleep(struct sdp_join_call *call, long *timeo)
 {
-	struct sdp_pipe *pipe = &call->way->pipe;
 	struct sock *sk = call->sk;
 	DEFINE_WAIT(wait);
 
 	mutex_unlock(&call->way->send);
+	if (unlikely(call->metered))
+		call->slept -= ktime_get_ns();
 	prepare_to_wait(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
-	if (!sdp_pipe_want_space(pipe, sdp_join_mark(call->limit)) &&
+	if (!sdp_join_has_space(call, call->limit) &&
 	    !sdp_join_cannot_send(sk) &&
 	    !sdp_join_is_closed(call->join, call->side) &&
 	    !signal_pending(current))
 		*timeo = schedule_timeout(*timeo);
 	finish_wait(sk_sleep(sk), &wait);
+	if (unlikely(call->metered))
+		call->slept += ktime_get_ns();
 	mutex_lock(&call->way->send);
 	return signal_pending(current) ? sock_intr_errno(call->timeo) : 0;
 }
@@ -107,8 +117,7 @@ static int sdp_join_wait_space(struct sdp_join_call *call)
 	if (!call->timeo) {
 		set_bit(SOCK_NOSPACE, &call->sk->sk_socket->flags);
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, call->sk);
-		return sdp_pipe_want_space(pipe, sdp_join_mark(hard)) ? 0 :
-		       -EAGAIN;
+		return sdp_join_has_space(call, hard) ? 0 : -EAGAIN;
 	}
 	if (call->limit < hard && soft < call->timeo) {
 		left = soft;
@@ -133,7 +142,7 @@ static ssize_t sdp_join_copy(struct sdp_join_call *call)
 	size_t n;
 
 	n = min_t(size_t, iov_iter_count(iter), sdp_pipe_room(pipe, call->limit));
-	if (!n)
+	if (!n || unlikely(call->way->lent))
 		return 0;
 	buf = sdp_pipe_tail(pipe);
 	if (!buf) {
@@ -164,6 +173,38 @@ static void sdp_join_take_back(struct sdp_join_call *call)
 	call->done -= n;
 }
 
+/* Whether to lend now: to a reader that sleeps, or because nothing more fits. */
+static bool sdp_join_lends_now(const struct sdp_join_call *call)
+{
+	const struct sdp_join_way *way = call->way;
+
+	return !way->lent && (!sdp_pipe_room(&way->pipe, call->limit) ||
+			      (READ_ONCE(way->asleep) && !sdp_pipe_fill(&way->pipe)));
+}
+
+/* Lend what is next.  As sdp_join_copy(). */
+static ssize_t sdp_join_lend_next(struct sdp_join_call *call)
+{
+	u32 room = sdp_pipe_room(&call->way->pipe, sdp_join_limit(call->sk, call->way));
+	struct iov_iter *iter = &call->msg->msg_iter;
+	size_t before = iov_iter_count(iter);
+	ssize_t n;
+
+	if (call->done != call->told)
+		sdp_join_tell(call, true);
+	n = sdp_join_lend(call->sk, call->join, call->side, iter, room,
+			  &call->timeo, &call->slept);
+	call->lent |= n != 0;
+	/* The reader does not read, or this cannot be lent: copy. */
+	call->lends = n > 0;
+	if (n == -EAGAIN)
+		call->limit = sdp_join_limit(call->sk, call->way);
+	n = before - iov_iter_count(iter);
+	call->done += n;
+	call->told = call->done;
+	return n ?: sdp_join_copy(call);
+}
+
 /* Send into the pipe.  0; -ENOIOCTLCMD: TCP sends the rest; or an error. */
 static int sdp_join_fill(struct sdp_join_call *call)
 {
@@ -180,7 +221,8 @@ static int sdp_join_fill(struct sdp_join_call *call)
 		}
 		if (unlikely(call->way->pipe.left))
 			return -ENOIOCTLCMD;	/* another caller has it leave */
-		n = sdp_join_copy(call);
+		n = unlikely(call->lends) && sdp_join_lends_now(call) ?
+		    sdp_join_lend_next(call) : sdp_join_copy(call);
 		if (n == -ENOMEM) {
 			call->leaves = SDP_CNT_JOIN_LEAVES_MEMORY;
 			return -ENOIOCTLCMD;
@@ -198,6 +240,26 @@ static int sdp_join_fill(struct sdp_join_call *call)
 	return 0;
 }
 
+/* sdp_join_fill(), which lends what is long enough if that is the cheaper way. */
+static int sdp_join_fill_metered(struct sdp_join_call *call)
+{
+	size_t len = iov_iter_count(&call->msg->msg_iter);
+	int err;
+
+	if (likely(len < SDP_JOIN_LOAN_LEAST || !call->timeo || call->uarg) ||
+	    !sdp_join_may_lend(call->sk, call->ssk, call->msg))
+		return sdp_join_fill(call);
+	call->metered = true;
+	call->began = ktime_get_ns();
+	call->lends = sdp_join_prefers_loan(call->sk, call->way, len, call->began);
+	err = sdp_join_fill(call);
+	if (call->done)
+		sdp_zpolicy_end(&call->way->zpolicy, call->done,
+				call->lent ? SDP_WAY_ZCOPY : SDP_WAY_COPY,
+				ktime_get_ns() - call->began - call->slept);
+	return err;
+}
+
 /* As long as nothing fits into the pipe nothing goes by TCP either. */
 static int sdp_join_wait_leave(struct sdp_join_call *call)
 {
@@ -205,7 +267,8 @@ static int sdp_join_wait_leave(struct sdp_join_call *call)
 
 	while (!err && !call->way->pipe.left && !sdp_join_cannot_send(call->sk) &&
 	       !sdp_join_is_closed(call->join, call->side) &&
-	       !sdp_pipe_room(&call->way->pipe, call->limit))
+	       (sdp_join_is_lent(call->way) ||
+		!sdp_pipe_room(&call->way->pipe, call->limit)))
 		err = sdp_join_wait_space(call);
 	return err ?: -ENOIOCTLCMD;
 }
@@ -339,7 +402,8 @@ static int sdp_join_sent(struct sdp_join_call *call, int flags, int err)
 
 	if (call->done)
 		sdp_count(sdp_net(sock_net(sk)), SDP_CNT_JOIN_SENT, call->done);
-	if (unlikely(err == -ENOIOCTLCMD && call->done)) {
+	/* An error of the socket is the next call's. */
+	if (unlikely(err == -ENOIOCTLCMD && call->done && !sdp_join_cannot_send(sk))) {
 		/* It was notified of what went by the pipe: once is enough. */
 		call->msg->msg_flags = flags & ~MSG_ZEROCOPY;
 		err = SDP_TCP_CALL(sk, sendmsg, sk->sk_socket, call->msg,
@@ -383,7 +447,7 @@ static bool sdp_join_by_pipe(struct sdp_join_call *call, int *n)
 	if (unlikely(call->leaves))
 		err = sdp_join_wait_leave(call);
 	else
-		err = sdp_join_begin_note(call) ?: sdp_join_fill(call);
+		err = sdp_join_begin_note(call) ?: sdp_join_fill_metered(call);
 	if (call->done != call->told)
 		sdp_join_tell(call, false);
 	/* The wake-up was a full barrier; with sdp_join_close(). */

@@ -32,11 +32,11 @@ static bool sdp_join_is_writable(struct sock *sk, struct sdp_join_way *way)
 	u32 mark = sdp_join_limit(sk, way) / 3 * 2;
 
 	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
-	    sdp_pipe_fill(&way->pipe) <= mark)
+	    (sdp_pipe_fill(&way->pipe) <= mark && !READ_ONCE(way->lent)))
 		return true;
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	return sdp_pipe_want_space(&way->pipe, mark);
+	return !sdp_join_is_lent(way) && sdp_pipe_want_space(&way->pipe, mark);
 }
 
 static bool sdp_join_stream_poll(struct sock *sk, struct sdp_sk *ssk,
@@ -88,7 +88,7 @@ static int sdp_join_stream_ioctl(struct sock *sk, struct sdp_sk *ssk,
 	case SIOCATMARK:
 		return tp->urg_data &&
 		       tp->urg_seq == READ_ONCE(tp->copied_seq) &&
-		       !(join && sdp_pipe_fill(&join->way[ssk->side].pipe));
+		       !(join && sdp_join_unread(&join->way[ssk->side]));
 	default:
 		break;
 	}
@@ -98,7 +98,7 @@ static int sdp_join_stream_ioctl(struct sock *sk, struct sdp_sk *ssk,
 	if (!join)
 		return queued;
 	/* What is unread beyond the reader's part of the limit. */
-	fill = sdp_pipe_fill(&join->way[!ssk->side].pipe);
+	fill = sdp_join_unread(&join->way[!ssk->side]);
 	room = sdp_join_received(sk, &join->way[!ssk->side]);
 	return queued + (fill > room ? fill - room : 0);
 }
@@ -148,7 +148,7 @@ static void sdp_join_stream_info(struct sdp_sk *ssk, struct sdp_info *info)
 		return;
 	info->sdpi_bytes_sent = READ_ONCE(join->way[!ssk->side].bytes);
 	info->sdpi_bytes_received = READ_ONCE(join->way[ssk->side].bytes) -
-				    sdp_pipe_fill(&join->way[ssk->side].pipe);
+				    sdp_join_unread(&join->way[ssk->side]);
 }
 
 static u32 sdp_join_ms_since(u32 at, u32 tcp)
@@ -167,7 +167,7 @@ static bool sdp_join_stream_tcp_info(struct sdp_sk *ssk, struct tcp_info *info)
 		return true;
 	in = &join->way[ssk->side];
 	out = &join->way[!ssk->side];
-	unread = sdp_pipe_fill(&out->pipe);
+	unread = sdp_join_unread(out);
 	info->tcpi_bytes_received += READ_ONCE(in->bytes);
 	info->tcpi_bytes_sent += READ_ONCE(out->bytes);
 	info->tcpi_bytes_acked += READ_ONCE(out->bytes) - unread;

@@ -23,6 +23,8 @@
 	X(JOINS,	"local_joins", \
 	  "connections inside this host whose bytes go by memory (net.sdp.local)") \
 	X(JOIN_SENT,	"local_bytes_sent",	"bytes sent by them") \
+	X(JOIN_LENT,	"local_bytes_lent", \
+	  "of these: copied once, from the memory of a sender that waits") \
 	X(JOIN_LEAVES,	"local_leaves", \
 	  "times that one direction of them returned to TCP for good; see local_leaves_*") \
 	X(JOIN_LEAVES_URGENT, "local_leaves_urgent",	"of these: for urgent data") \

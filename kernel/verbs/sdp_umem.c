@@ -374,3 +374,32 @@ void sdp_umem_copy(const struct sdp_umem *umem, u32 skip, void *to, u32 bytes)
 		skip -= sg->length;
 	}
 }
+
+/**
+ * sdp_umem_to_iter() - copy from held memory to where an iterator stands
+ * @umem: from sdp_umem_pin(); none of it is high memory
+ * @skip: bytes to leave out at its beginning
+ * @bytes: how many, not more than are left
+ * @to: where to; advanced
+ *
+ * Context: process; does not sleep if page faults are off.
+ * Return: bytes; fewer if a page of the iterator's was not there.
+ */
+u32 sdp_umem_to_iter(const struct sdp_umem *umem, u32 skip, u32 bytes,
+		     struct iov_iter *to)
+{
+	struct scatterlist *sg = umem->sg;
+	u32 done = 0, here, n;
+
+	while (skip >= sg->length)
+		skip -= sg++->length;
+	for (; done < bytes; skip = 0, sg++) {
+		here = min(bytes - done, sg->length - skip);
+		/* An entry is contiguous, and pages of users: nothing to check. */
+		n = _copy_to_iter(sg_virt(sg) + skip, here, to);
+		done += n;
+		if (n < here)
+			break;
+	}
+	return done;
+}

@@ -43,6 +43,8 @@ int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
 		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir);
 void sdp_umem_unpin(struct sdp_umem *umem);
 void sdp_umem_try_unpin(struct sdp_umem *umem);
+u32 sdp_umem_to_iter(const struct sdp_umem *umem, u32 skip, u32 bytes,
+		     struct iov_iter *to);
 void sdp_umem_copy(const struct sdp_umem *umem, u32 skip, void *to, u32 bytes);
 
 #endif
