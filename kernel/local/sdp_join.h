@@ -54,6 +54,7 @@ struct sdp_join_way {
 				 * lent; released
 				 */
 	bool lent_full;		/* another sender waits for the end of the loan */
+	u32 spin_ns;		/* ns that the reader polls before it sleeps; learnt */
 	bool asleep;		/* the reader sleeps in recv(); a hint */
 	struct sdp_zpolicy zpolicy; /* whether to lend; the producer's */
 	u32 looked;		/* jiffies when the producer looked for who watches */

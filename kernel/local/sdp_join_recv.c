@@ -15,6 +15,7 @@
  */
 #include <linux/sched/signal.h>
 #include <net/tcp.h>
+#include "sdp_busy_poll.h"
 #include "sdp_join.h"
 #include "sdp_net.h"
 
@@ -248,17 +249,24 @@ static bool sdp_join_has_more(struct sdp_join_read *r)
 	       sdp_pipe_is_next(&r->way->pipe, sdp_join_copied_seq(r->sk));
 }
 
-/* Sleep until there is something.  0: look again, or the error. */
-static int sdp_join_wait(struct sdp_join_read *r)
+static bool sdp_join_look(void *arg)
+{
+	return sdp_join_has_more(arg);
+}
+
+/* Poll before sleeping, while that pays, as sdp_busy_poll_sleep().  true: look again. */
+static bool sdp_join_poll(struct sdp_join_read *r, u32 max, bool asked, u64 began)
+{
+	u32 window = asked ? max : min(READ_ONCE(r->way->spin_ns), max);
+
+	return window && sdp_busy_poll(sdp_net(sock_net(r->sk)), 0, began + window,
+				       window, sdp_join_look, r);
+}
+
+static void sdp_join_sleep_reader(struct sdp_join_read *r)
 {
 	DEFINE_WAIT(wait);
 
-	if (signal_pending(current))
-		return r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
-	if (!r->timeo)
-		return -EAGAIN;
-	if (r->way)
-		mutex_unlock(&r->way->recv);
 	prepare_to_wait(sk_sleep(r->sk), &wait, TASK_INTERRUPTIBLE);
 	if (!sdp_join_has_more(r)) {
 		if (r->way)
@@ -268,6 +276,30 @@ static int sdp_join_wait(struct sdp_join_read *r)
 			WRITE_ONCE(r->way->asleep, false);
 	}
 	finish_wait(sk_sleep(r->sk), &wait);
+}
+
+/* Sleep until there is something.  0: look again, or the error. */
+static int sdp_join_wait(struct sdp_join_read *r)
+{
+	unsigned int asked = sdp_busy_poll_asked(r->sk);
+	u64 began = 0;
+	u32 max = 0;
+
+	if (signal_pending(current))
+		return r->timeo ? sock_intr_errno(r->timeo) : -EAGAIN;
+	if (!r->timeo)
+		return -EAGAIN;
+	if (r->way)
+		mutex_unlock(&r->way->recv);
+	if (r->way)
+		max = sdp_busy_poll_max(sdp_net(sock_net(r->sk)), asked);
+	if (max)
+		began = ktime_get_ns();
+	if (!max || !sdp_join_poll(r, max, asked, began)) {
+		sdp_join_sleep_reader(r);
+		if (max && !asked)
+			sdp_busy_poll_learn(&r->way->spin_ns, ktime_get_ns() - began, max);
+	}
 	cond_resched();
 	if (r->way)
 		mutex_lock(&r->way->recv);

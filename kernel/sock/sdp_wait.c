@@ -13,16 +13,6 @@
 #include "sdp_check.h"
 #include "sdp_wait.h"
 
-/* SO_BUSY_POLL, in microseconds. */
-static unsigned int sdp_wait_busy_poll(const struct sock *sk)
-{
-#ifdef CONFIG_NET_RX_BUSY_POLL
-	return READ_ONCE(sk->sk_ll_usec);
-#else
-	return 0;
-#endif
-}
-
 /**
  * sdp_wait_event() - sleep until something happened on the connection
  * @sk: locked; released while asleep
@@ -37,7 +27,7 @@ static unsigned int sdp_wait_busy_poll(const struct sock *sk)
 int sdp_wait_event(struct sock *sk, struct sdp_conn *conn,
 		   wait_queue_entry_t *wait, long *timeo)
 {
-	unsigned int busy = sdp_wait_busy_poll(sk);
+	unsigned int busy = sdp_busy_poll_asked(sk);
 
 	if (!*timeo)
 		return -EAGAIN;
@@ -71,7 +61,7 @@ int sdp_wait_until(struct sock *sk, struct sdp_conn *conn,
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	release_sock(sk);
-	left = sdp_busy_poll_sleep(conn, wait, nap, sdp_wait_busy_poll(sk));
+	left = sdp_busy_poll_sleep(conn, wait, nap, sdp_busy_poll_asked(sk));
 	lock_sock(sk);
 	if (*timeo != MAX_SCHEDULE_TIMEOUT)
 		*timeo -= nap - left;
