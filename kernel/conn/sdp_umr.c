@@ -75,11 +75,6 @@ struct sdp_umr *sdp_umr_make(struct sdp_conn *conn, u8 op, u8 dir,
 		sdp_umr_free(umr);
 		return ERR_PTR(err);
 	}
-	/* What could be pinned may be too little to be worth it. */
-	if (umr->umem.bytes <= PAGE_SIZE) {
-		sdp_umr_return(conn, umr);
-		return ERR_PTR(-EMSGSIZE);
-	}
 	return umr;
 }
 

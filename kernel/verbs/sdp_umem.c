@@ -218,25 +218,8 @@ static int sdp_umem_hold_user(struct sdp_umem *umem, struct sdp_net *sn,
 	return umem->npages ? umem->bytes : err;
 }
 
-/**
- * sdp_umem_pin() - hold the memory that an iterator stands at
- * @umem: what to fill in
- * @sn: namespace that is charged; its net.sdp.zcopy_pinned is the limit
- * @iter: user memory; or, with DMA_TO_DEVICE, pages (ITER_BVEC) that may be
- *	referenced.  Not advanced
- * @bytes: how much, at most.  Of user memory not more than one segment is
- *	taken, of pages not more than one registration can cover, and not more
- *	than SDP_UMEM_BYTES
- * @most: @bytes or more.  User memory is held up to this length if it is
- *	contiguous (huge pages), where to pin more costs next to nothing
- * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
- *
- * Context: process; sleeps.
- * Return: bytes held, from 1; -EFAULT if nothing could be held, -EINVAL if it
- * is other memory or none, -ENOBUFS if too much is held already, -ENOMEM.
- */
-int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
-		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir)
+static int sdp_umem_hold(struct sdp_umem *umem, struct sdp_net *sn,
+			 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir)
 {
 	unsigned long addr;
 	int n;
@@ -255,6 +238,37 @@ int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
 	/* There may be room for @bytes, if not for more. */
 	if (n == -ENOBUFS && bytes < most)
 		n = sdp_umem_hold_user(umem, sn, addr, bytes, bytes, dir);
+	return n;
+}
+
+/**
+ * sdp_umem_pin() - hold the memory that an iterator stands at
+ * @umem: what to fill in
+ * @sn: namespace that is charged; its net.sdp.zcopy_pinned is the limit
+ * @iter: user memory; or, with DMA_TO_DEVICE, pages (ITER_BVEC) that may be
+ *	referenced.  Not advanced
+ * @bytes: how much, at most.  Of user memory not more than one segment is
+ *	taken, of pages not more than one registration can cover, and not more
+ *	than SDP_UMEM_BYTES
+ * @most: @bytes or more.  User memory is held up to this length if it is
+ *	contiguous (huge pages), where to pin more costs next to nothing
+ * @dir: DMA_TO_DEVICE or DMA_FROM_DEVICE
+ *
+ * Context: process; sleeps.
+ * Return: bytes held, more than a page; -EMSGSIZE if it would be a page or less,
+ * -EFAULT if nothing could be held, -EINVAL if it is other memory or none,
+ * -ENOBUFS if too much is held already, -ENOMEM.
+ */
+int sdp_umem_pin(struct sdp_umem *umem, struct sdp_net *sn,
+		 const struct iov_iter *iter, u32 bytes, u32 most, u8 dir)
+{
+	int n = sdp_umem_hold(umem, sn, iter, bytes, most, dir);
+
+	/* What could be held may be too little to be worth it. */
+	if (n >= 0 && n <= PAGE_SIZE) {
+		sdp_umem_unpin(umem);
+		return -EMSGSIZE;
+	}
 	return n;
 }
 
