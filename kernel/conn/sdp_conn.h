@@ -463,6 +463,18 @@ static inline u32 sdp_conn_zcopy(const struct sdp_conn *conn)
 }
 
 /**
+ * sdp_conn_write_least() - least room in a SinkAvail that is worth writing to
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: bytes; more than a full message carries, and more than a page.
+ */
+static inline u32 sdp_conn_write_least(const struct sdp_conn *conn)
+{
+	return max_t(u32, READ_ONCE(conn->snd_max), PAGE_SIZE) + 1;
+}
+
+/**
  * sdp_conn_unread() - whether stream data waits for the reader
  * @conn: the connection, conn->lock held
  *

@@ -57,18 +57,6 @@ bool sdp_umr_invalidated(struct sdp_conn *conn, u32 key);
 enum sdp_counter sdp_umr_why(int err);
 void sdp_umr_copied(struct sdp_conn *conn, enum sdp_counter why, size_t bytes);
 
-/**
- * sdp_umr_write_least() - least room in a SinkAvail that is worth writing to
- * @conn: the connection
- *
- * Context: any.
- * Return: bytes; more than a full message carries, and more than a page.
- */
-static inline u32 sdp_umr_write_least(const struct sdp_conn *conn)
-{
-	return max_t(u32, READ_ONCE(conn->snd_max), PAGE_SIZE) + 1;
-}
-
 void sdp_umr_hold(struct list_head *umrs);
 void sdp_umr_drop(struct sdp_conn *conn, struct list_head *umrs);
 

@@ -37,7 +37,7 @@ static const struct {
 static u32 sdp_ctl_owes_written(const struct sdp_conn *conn)
 {
 	return sdp_src_owes_written(&conn->mode.src,
-				    sdp_umr_write_least(conn),
+				    sdp_conn_write_least(conn),
 				    sdp_zsrc_has_more(&conn->zsrc));
 }
 

@@ -346,7 +346,7 @@ static ssize_t sdp_zsrc_write_more(struct sdp_conn *conn, struct iov_iter *iter,
 	s64 room;
 
 	room = sdp_zsrc_write_room(conn, &waits);
-	if (room < sdp_umr_write_least(conn))
+	if (room < sdp_conn_write_least(conn))
 		return waits ? 0 : -ENOBUFS;
 	most = min_t(s64, sdp_umr_piece(conn, iov_iter_count(iter), false),
 		     room);
