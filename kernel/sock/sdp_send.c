@@ -7,7 +7,7 @@
  * is the caller's again (sdp_zsrc.c).  A call whose memory may be read after it
  * returns leaves the memory advertised (sdp_zsrc_async.c).  What one way cannot
  * do the next does, from the byte on where it stopped; copying can always be
- * done.
+ * done.  Here a way is chosen, and the call waits for room (sdp_wait.c).
  */
 #include "sdp_bcopy.h"
 #include "sdp_check.h"
@@ -20,182 +20,88 @@
 #include "sdp_zsrc.h"
 #include "sdp_zsrc_async.h"
 
-/* One send() under way. */
-struct sdp_send_call {
-	struct ubuf_info *uarg;		/* told when the memory is free; or NULL */
-	bool async;			/* long pieces stay advertised after the call */
-	bool copied;			/* some bytes were copied */
-	/* Counter of why bytes are copied after all; 0: none. */
-	enum sdp_counter why;
-	/* Whether the cost of the call, without sleep, is measured. */
-	bool metered;
-	u64 began, slept;		/* ns: when the call began, and its time asleep */
+/* How the next piece of a call goes. */
+enum sdp_send_way {
+	SDP_SEND_COPY,			/* by copy */
+	SDP_SEND_ZCOPY,			/* advertised by a call that waits, if that pays */
+	SDP_SEND_ASYNC,			/* advertised beyond the call, if that pays */
 };
 
-static void sdp_send_sleeps(struct sdp_send_call *call)
-{
-	if (unlikely(call->metered))
-		call->slept -= ktime_get_ns();
-}
-
-static void sdp_send_wakes(struct sdp_send_call *call)
-{
-	if (unlikely(call->metered))
-		call->slept += ktime_get_ns();
-}
-
-static int sdp_send_wait_space(struct sock *sk, struct sdp_conn *conn,
-			       struct sdp_send_call *call, long *timeo)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	int err = 0;
-
-	/* For a poller after EAGAIN.  Set before the look, or a wake-up is
-	 * missed.
+/* One send() under way. */
+struct sdp_send_call {
+	struct sdp_zsrc_async_call async;
+	size_t zcopied;			/* bytes sent so, before any other: SDP_SEND_ZCOPY */
+	/* ns: when the call began, and as much later as it slept; 0: what it costs
+	 * is not measured.
 	 */
-	if (!*timeo) {
-		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	}
-	add_wait_queue(&conn->wq, &wait);
-	for (;;) {
-		/* Credits come with what the peer sends. */
-		sdp_rx_poll(conn);
-		if (sdp_sk_conn_cannot_send(sk, conn) || sdp_tx_want_space(conn))
-			break;
-		sdp_send_sleeps(call);
-		err = sdp_wait_event(sk, conn, &wait, timeo);
-		sdp_send_wakes(call);
-		if (err)
-			break;
-	}
-	remove_wait_queue(&conn->wq, &wait);
-	return err;
-}
+	u64 began;
+	/* Counter of why bytes are copied after all; 0: none. */
+	enum sdp_counter why;
+	u8 way;				/* enum sdp_send_way */
+	bool copied;			/* some bytes were copied */
+};
 
 /*
- * Cancel the adverts, and wait until there are none.  Memory that a device may
- * access is not the caller's, even after a signal, a time-out or an error.
- * Returns the bytes that the peer has.
+ * Send by advertising the memory, as long as the peer wants it so.  False: that
+ * does not pay.  What is left is copied.
  */
-static size_t sdp_send_zcopy_cancel(struct sock *sk, struct sdp_conn *conn,
-				    struct sdp_send_call *call,
-				    wait_queue_entry_t *wait)
-{
-	unsigned long since = jiffies;
-	size_t sent = 0;
-
-	sdp_zsrc_cancel(conn);
-	sdp_tx_run(conn);
-	for (;;) {
-		sdp_rx_poll(conn);
-		sent += sdp_zsrc_reap(conn);
-		if (!sdp_zsrc_is_out(&conn->zsrc))
-			return sent;
-		sdp_send_sleeps(call);
-		/* Not since the last byte: a peer that reports one byte after
-		 * the other could keep the caller waiting for all of them.
-		 */
-		sdp_wait_cancelled(sk, conn, wait, since);
-		sdp_send_wakes(call);
-	}
-}
-
-/* Sleep while memory is advertised.  0: look again; an error: why to cancel. */
-static int sdp_send_zcopy_sleep(struct sock *sk, struct sdp_conn *conn,
-				struct sdp_send_call *call, wait_queue_entry_t *wait,
-				long *timeo)
-{
-	unsigned long until = sdp_zsrc_due(conn);
-	int err;
-
-	sdp_send_sleeps(call);
-	err = sdp_wait_until(sk, conn, wait, until, timeo);
-	sdp_send_wakes(call);
-	return err;
-}
-
-/*
- * Send by advertising the memory.  Returns the bytes that the peer has, once
- * nothing is advertised any more, and advances the iterator by them.  The rest
- * is to be copied, unless the peer has just advertised a buffer for it: then
- * @again is set.
- */
-static size_t sdp_send_zcopy(struct sock *sk, struct sdp_conn *conn,
-			     struct sdp_send_call *call, struct iov_iter *iter,
-			     long *timeo, bool *again)
+static bool sdp_send_zcopy(struct sock *sk, struct sdp_conn *conn,
+			   struct msghdr *msg, long *timeo,
+			   struct sdp_send_call *call)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	struct iov_iter ahead = *iter;
-	bool stop = false;
-	size_t sent = 0;
-	ssize_t n;
-	int err;
+	struct sdp_wait_zcopy zcopy = {
+		.call = {
+			.ops	= &sdp_wait_zcopy_ops,
+			.wait	= &wait,
+			.frag	= sk_page_frag(sk),
+			.iter	= &msg->msg_iter,
+		},
+		.sk	= sk,
+		.conn	= conn,
+		.timeo	= timeo,
+	};
 
-	call->why = sdp_zsrc_begin(conn);
-	if (call->why)
-		return 0;
-	add_wait_queue(&conn->wq, &wait);
-	for (;;) {
-		sdp_rx_poll(conn);
-		sent += sdp_zsrc_reap(conn);
-		if (!stop && sdp_zsrc_withdrawn(conn)) {
-			call->why = SDP_CNT_COPIED_REFUSED;
-			stop = true;
-		}
-		n = 1;
-		while (!stop && n > 0 && iov_iter_count(&ahead)) {
-			n = sdp_zsrc_more(conn, sk_page_frag(sk), &ahead);
-			if (n < 0) {
-				call->why = sdp_umr_why(n);
-				stop = true;
-			}
-			sdp_tx_run(conn);
-		}
-		if (!sdp_zsrc_is_out(&conn->zsrc) && (stop || !iov_iter_count(&ahead))) {
-			*again = sdp_zsrc_withdrawn(conn) &&
-				 sdp_zsrc_has_sink(conn);
-			break;
-		}
-		err = -EPIPE;
-		if (!sdp_sk_conn_cannot_send(sk, conn))
-			err = sdp_send_zcopy_sleep(sk, conn, call, &wait, timeo);
-		if (err) {
-			if (err == -ETIME)
-				call->why = SDP_CNT_COPIED_LATE;
-			sent += sdp_send_zcopy_cancel(sk, conn, call, &wait);
-			break;
-		}
+	call->way = SDP_SEND_COPY;
+	if (!sdp_zsrc_pays(conn, &msg->msg_iter))
+		return false;
+	if (READ_ONCE(conn->sn->zcopy_adapt)) {
+		call->began = ktime_get_ns();
+		zcopy.call.began = call->began;
+		zcopy.slept = &call->began;
 	}
-	remove_wait_queue(&conn->wq, &wait);
-	sdp_zsrc_end(conn);
-	iov_iter_advance(iter, sent);
-	return sent;
+	do {
+		call->zcopied += sdp_zsrc_send(conn, &zcopy.call);
+	} while (zcopy.call.again && msg_data_left(msg) &&
+		 !sdp_sk_conn_cannot_send(sk, conn));
+	call->why = zcopy.call.why;
+	return true;
 }
 
 /* Pieces after which the queue is pushed while a long send is being copied. */
 enum { SDP_SEND_PUSH_EVERY = 4 };
 
 /*
- * Send the next piece: advertise it beyond the call, or copy it.  Bytes, or an
- * error.
+ * Send the next piece.  Returns its bytes; 0 if that was as much as could be
+ * advertised (call->zcopied), and nothing was copied; or an error.
  */
 static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
-			     struct msghdr *msg, int flags,
+			     struct msghdr *msg, int flags, long *timeo,
 			     struct sdp_send_call *call)
 {
 	ssize_t n;
 
-	if (unlikely(call->async) && sdp_zsrc_async_pays(conn, &msg->msg_iter)) {
-		n = sdp_zsrc_async_more(conn, sk_page_frag(sk), &msg->msg_iter,
-					call->uarg);
-		if (n > 0 || n == -EAGAIN)
+	if (unlikely(call->way == SDP_SEND_ZCOPY)) {
+		if (sdp_send_zcopy(sk, conn, msg, timeo, call))
+			return 0;
+	} else if (unlikely(call->way)) {
+		n = sdp_zsrc_async_send(conn, sk_page_frag(sk), &msg->msg_iter,
+					&call->async);
+		if (n)
 			return n;
-		/* What cannot be advertised is copied; if it is too short, this
-		 * piece alone.
-		 */
-		call->async = n == -EMSGSIZE;
-		call->why = sdp_umr_why(n);
+		call->why = call->async.why;
+		if (call->async.over)
+			call->way = SDP_SEND_COPY;
 	}
 	if (unlikely(call->why)) {
 		sdp_umr_copied(conn, call->why, msg_data_left(msg));
@@ -207,29 +113,27 @@ static ssize_t sdp_send_some(struct sock *sk, struct sdp_conn *conn,
 	return n;
 }
 
+/* The way that a call of @len bytes begins with. */
+static enum sdp_send_way sdp_send_choose(struct sdp_conn *conn, size_t len, int flags,
+					 long timeo, const struct sdp_send_call *call)
+{
+	if (unlikely(flags & MSG_OOB))
+		return SDP_SEND_COPY;
+	if (unlikely(call->async.uarg || flags & SDP_MSG_SPLICE_PAGES))
+		return SDP_SEND_ASYNC;
+	return timeo && len >= sdp_conn_zcopy(conn) ? SDP_SEND_ZCOPY : SDP_SEND_COPY;
+}
+
 static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			struct sdp_conn *conn, struct msghdr *msg, int flags,
 			long timeo, struct sdp_send_call *call)
 {
-	bool stays = (call->uarg || flags & SDP_MSG_SPLICE_PAGES) &&
-		     !(flags & MSG_OOB);
 	u8 delay = sdp_sk_conn_delay(sk, flags);
-	size_t len = msg_data_left(msg);
-	bool zcopy = timeo && !(flags & MSG_OOB) && !stays &&
-		    sdp_zsrc_pays(conn, &msg->msg_iter);
-	size_t done = 0, zcopied = 0;
-	int queued = 0;
+	size_t len = msg_data_left(msg), done = 0;
+	int queued = 0, err = 0;
 	ssize_t n = 0;
-	int err = 0;
 
-	if (zcopy && READ_ONCE(conn->sn->zcopy_adapt)) {
-		call->metered = true;
-		call->began = ktime_get_ns();
-		zcopy = sdp_zsrc_prefers(conn, len, call->began);
-		if (!zcopy)
-			call->why = SDP_CNT_COPIED_COST;
-	}
-	call->async = unlikely(stays) && sdp_zsrc_async_begin(conn, len);
+	call->way = sdp_send_choose(conn, len, flags, timeo, call);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	sdp_sk_conn_sync_buffers(sk, conn);
 	sdp_tx_set_delay(conn, delay);
@@ -240,26 +144,24 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 			err = -EPIPE;
 			break;
 		}
-		if (zcopy) {
-			zcopy = false;
-			zcopied += sdp_send_zcopy(sk, conn, call, &msg->msg_iter,
-						  &timeo, &zcopy);
-			done = zcopied;	/* nothing was copied before */
-			continue;
-		}
-		n = sdp_send_some(sk, conn, msg, flags, call);
+		n = sdp_send_some(sk, conn, msg, flags, &timeo, call);
 		if (n > 0) {
 			done += n;
 			if (++queued % SDP_SEND_PUSH_EVERY == 0 ||
-			    unlikely(call->async))
+			    unlikely(call->way))
 				sdp_tx_run(conn);
+			continue;
+		}
+		if (!n) {
+			done = call->zcopied;	/* nothing was copied before */
 			continue;
 		}
 		/* No room: nothing can be added to what is queued, so it goes. */
 		sdp_tx_set_delay(conn, delay | SDP_DELAY_PUSH);
 		sdp_tx_run(conn);
 		if (n == -EAGAIN)
-			err = sdp_send_wait_space(sk, conn, call, &timeo);
+			err = sdp_wait_space(sk, conn, &timeo,
+					     call->began ? &call->began : NULL);
 		else if (n == -ENOMEM)
 			err = sdp_wait_memory(sk, &timeo);
 		else
@@ -269,9 +171,8 @@ static int sdp_send_any(struct sock *sk, struct sdp_sk *ssk,
 		sdp_tx_set_delay(conn, delay);
 	}
 	sdp_tx_run(conn);
-	if (unlikely(call->metered) && done == len)
-		sdp_zsrc_spent(conn, len, zcopied, ktime_get_ns() -
-				call->began - call->slept);
+	if (unlikely(call->began) && done == len)
+		sdp_zsrc_spent(conn, len, call->zcopied, ktime_get_ns() - call->began);
 	if (done)
 		return done;
 	if (err == -EPIPE)
@@ -325,15 +226,15 @@ int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 		      struct sdp_conn *conn, struct msghdr *msg, int flags,
 		      long timeo)
 {
-	struct sdp_send_call call = { .uarg = sdp_msg_ubuf(msg) };
+	struct sdp_send_call call = { .async.uarg = sdp_msg_ubuf(msg) };
 	struct sk_buff *note;
 	int n = -ENOBUFS;
 
-	if (!call.uarg)
-		call.uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
-	if (!call.uarg)
+	if (!call.async.uarg)
+		call.async.uarg = sdp_zerocopy_realloc(sk, msg_data_left(msg));
+	if (!call.async.uarg)
 		return -ENOBUFS;
-	note = sdp_zsrc_async_note(call.uarg);
+	note = sdp_zsrc_async_note(call.async.uarg);
 	if (note) {
 		n = sdp_send_any(sk, ssk, conn, msg, flags, timeo, &call);
 		if (n > 0)
@@ -344,8 +245,8 @@ int sdp_send_notified(struct sock *sk, struct sdp_sk *ssk,
 	if (sdp_msg_ubuf(msg))
 		;	/* io_uring owns it and keeps its reference */
 	else if (n > 0)
-		net_zcopy_put(call.uarg);
+		net_zcopy_put(call.async.uarg);
 	else
-		net_zcopy_put_abort(call.uarg, true);
+		net_zcopy_put_abort(call.async.uarg, true);
 	return n;
 }

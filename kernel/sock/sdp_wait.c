@@ -11,6 +11,9 @@
 #include <linux/sched/signal.h>
 #include "sdp_busy_poll.h"
 #include "sdp_check.h"
+#include "sdp_rx.h"
+#include "sdp_sk_conn.h"
+#include "sdp_tx.h"
 #include "sdp_wait.h"
 
 /**
@@ -122,3 +125,82 @@ void sdp_wait_cancelled(struct sock *sk, struct sdp_conn *conn,
 	wait_woken(wait, TASK_UNINTERRUPTIBLE, HZ);
 	lock_sock(sk);
 }
+
+/* The time asleep is no part of what a send costs; NULL: nobody measures that. */
+static void sdp_wait_sleeps(u64 *slept)
+{
+	if (unlikely(slept))
+		*slept -= ktime_get_ns();
+}
+
+static void sdp_wait_wakes(u64 *slept)
+{
+	if (unlikely(slept))
+		*slept += ktime_get_ns();
+}
+
+/**
+ * sdp_wait_space() - sleep until there is room for more to be sent
+ * @sk: locked; released while asleep
+ * @conn: its connection, entered
+ * @timeo: jiffies at most; what has gone by is taken off
+ * @slept: ns that the time asleep is added to; or NULL
+ *
+ * Context: process.
+ * Return: 0: there is room, or sending is an error; or as sdp_wait_event().
+ */
+int sdp_wait_space(struct sock *sk, struct sdp_conn *conn, long *timeo, u64 *slept)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	/* For a poller after EAGAIN.  Set before the look, or a wake-up is
+	 * missed.
+	 */
+	if (!*timeo) {
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	}
+	add_wait_queue(&conn->wq, &wait);
+	for (;;) {
+		/* Credits come with what the peer sends. */
+		sdp_rx_poll(conn);
+		if (sdp_sk_conn_cannot_send(sk, conn) || sdp_tx_want_space(conn))
+			break;
+		sdp_wait_sleeps(slept);
+		err = sdp_wait_event(sk, conn, &wait, timeo);
+		sdp_wait_wakes(slept);
+		if (err)
+			break;
+	}
+	remove_wait_queue(&conn->wq, &wait);
+	return err;
+}
+
+static int sdp_wait_zcopy_sleep(struct sdp_zsrc_call *call, unsigned long until)
+{
+	struct sdp_wait_zcopy *w = container_of(call, struct sdp_wait_zcopy, call);
+	int err;
+
+	if (sdp_sk_conn_cannot_send(w->sk, w->conn))
+		return -EPIPE;
+	sdp_wait_sleeps(w->slept);
+	err = sdp_wait_until(w->sk, w->conn, call->wait, until, w->timeo);
+	sdp_wait_wakes(w->slept);
+	return err;
+}
+
+static void sdp_wait_zcopy_cancelled(struct sdp_zsrc_call *call, unsigned long since)
+{
+	struct sdp_wait_zcopy *w = container_of(call, struct sdp_wait_zcopy, call);
+
+	sdp_wait_sleeps(w->slept);
+	sdp_wait_cancelled(w->sk, w->conn, call->wait, since);
+	sdp_wait_wakes(w->slept);
+}
+
+const struct sdp_zsrc_wait_ops sdp_wait_zcopy_ops = {
+	.poll			= sdp_rx_poll,
+	.sleep			= sdp_wait_zcopy_sleep,
+	.sleep_cancelled	= sdp_wait_zcopy_cancelled,
+};

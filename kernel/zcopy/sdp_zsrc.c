@@ -21,7 +21,9 @@
  *
  * Only one call advertises at a time.  All other senders wait meanwhile as if
  * there were no room: what a refusal (SendSm) gives back must go by copy before
- * anything that comes later in the stream.
+ * anything that comes later in the stream.  sdp_zsrc_send() is that call from
+ * its begin to its end.  How it sleeps, and what cuts it short, the socket layer
+ * tells it by struct sdp_zsrc_wait_ops.
  *
  * A piece is QUEUED until its message is posted, then ADVERTISED (or being
  * written).  It is INVALIDATING when the peer has read it or refuses it, and
@@ -81,27 +83,7 @@ bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 }
 
 /**
- * sdp_zsrc_prefers() - whether zero copy is cheaper, by what was measured
- * @conn: the connection
- * @len: bytes of the send
- * @now: ns when it begins; the measured send before it ends here
- *
- * Context: process.
- * Return: true if this send should be advertised.
- */
-bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now)
-{
-	enum sdp_zpolicy_way way;
-
-	spin_lock_bh(&conn->lock);
-	way = sdp_zpolicy_begin(&conn->zpolicy, len, now);
-	spin_unlock_bh(&conn->lock);
-	trace_sdp_zcopy(conn->id, len, way == SDP_WAY_ZCOPY ? "zcopy" : "copy");
-	return way == SDP_WAY_ZCOPY;
-}
-
-/**
- * sdp_zsrc_spent() - a send that sdp_zsrc_prefers() was asked for is over
+ * sdp_zsrc_spent() - a send whose cost is measured is over
  * @conn: the connection
  * @len: its bytes, from 1
  * @zcopied: whether any of them were read or written by RDMA
@@ -116,22 +98,24 @@ void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool zcopied, u64 ns)
 	spin_unlock_bh(&conn->lock);
 }
 
-/**
- * sdp_zsrc_begin() - become the call that advertises: all other senders wait
- * @conn: the connection; the caller has the socket lock, and may release it
- *	until sdp_zsrc_end()
- *
- * Context: process.
- * Return: 0; SDP_CNT_COPIED_BUSY if another call's memory is advertised or the
- * connection is dead, SDP_CNT_COPIED_HABIT if the peer has refused too often of
- * late.
+/*
+ * Become the call that advertises: all other senders wait until sdp_zsrc_end().
+ * The caller has the socket lock, and may release it meanwhile.  Returns 0, or
+ * why the bytes are copied: that is cheaper (COST), another call's memory is
+ * advertised or the connection is dead (BUSY), or the peer has refused too
+ * often of late (HABIT).
  */
-enum sdp_counter sdp_zsrc_begin(struct sdp_conn *conn)
+static enum sdp_counter sdp_zsrc_begin(struct sdp_conn *conn,
+				       const struct sdp_zsrc_call *call)
 {
+	size_t len = iov_iter_count(call->iter);
 	enum sdp_counter why = 0;
 
 	spin_lock_bh(&conn->lock);
-	if (conn->dead || conn->zsrc.busy || sdp_zsrc_async_bytes(&conn->zsrc_async))
+	if (call->began && sdp_zpolicy_begin(&conn->zpolicy, len, call->began) ==
+			   SDP_WAY_COPY)
+		why = SDP_CNT_COPIED_COST;
+	else if (conn->dead || conn->zsrc.busy || sdp_zsrc_async_bytes(&conn->zsrc_async))
 		why = SDP_CNT_COPIED_BUSY;
 	else if (!sdp_zpolicy_may_offer(&conn->zpolicy, conn->mode.src.held.n))
 		why = SDP_CNT_COPIED_HABIT;
@@ -141,6 +125,8 @@ enum sdp_counter sdp_zsrc_begin(struct sdp_conn *conn)
 		sdp_zsrc_moved(&conn->zsrc, jiffies);
 	}
 	spin_unlock_bh(&conn->lock);
+	if (call->began)
+		trace_sdp_zcopy(conn->id, len, why == SDP_CNT_COPIED_COST ? "copy" : "zcopy");
 	return why;
 }
 
@@ -179,45 +165,42 @@ static void sdp_zsrc_withdraw(struct sdp_conn *conn, const char *why)
 	conn->tx.done |= SDP_TX_DONE_UMR;
 }
 
-/* No call waits for the end of async memory: the connection's check does. */
-static void sdp_zsrc_stays(struct sdp_conn *conn, const struct sdp_umr *umr)
-{
-	if (!sdp_zsrc_async_bytes(&conn->zsrc_async))
-		sdp_zsrc_moved(&conn->zsrc, jiffies);
-	sdp_zsrc_async_add(&conn->zsrc_async, umr->umem.bytes);
-	sdp_check_async(conn);
-}
-
 /**
- * sdp_zsrc_queue() - register what a message advertises, or writes, and queue it
+ * sdp_zsrc_queue() - register memory, and queue what advertises or writes it
  * @conn: the connection; the caller is the call that advertises, or has the
  *	socket lock and the memory is async
- * @msg: a SrcAvail, or the memory's own request for an RDMA Write.  Its memory
- *	is on zsrc.umrs after that
+ * @umr: the memory, with its message; on zsrc.umrs after that
  *
  * Fails if earlier memory of the call was withdrawn, since that comes first in
  * the stream and goes by copy.  Fails too if the stream is at its end.
  *
  * Context: process; sleeps, but only for the device.
- * Return: 0; -ECANCELED in these cases, or the error of sdp_umr_reg().  After
- * an error the message is freed, and the memory is IDLE and on no list: the
- * caller returns it.
+ * Return: 0; -ECANCELED in these cases, -ENOMEM if there was no memory for the
+ * message, or the error of sdp_umr_reg().  After an error the message is freed,
+ * and the memory is IDLE and on no list: the caller returns it.
  */
-int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_msg *msg)
+int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_umr *umr)
 {
-	struct sdp_umr *umr = msg->umr;
-	int err = sdp_umr_reg(conn, umr);
+	struct sdp_msg *msg = umr->msg;
+	int err = msg ? sdp_umr_reg(conn, umr) : -ENOMEM;
 
+	if (!msg)
+		return err;
 	spin_lock_bh(&conn->lock);
 	/* Nothing may be listed after sdp_tx_drop(). */
 	if (!err && (conn->dead || conn->tx.fin_queued || conn->err ||
 		     (!umr->async && conn->zsrc.withdrawn)))
 		err = -ECANCELED;
+	if (!err && umr->async) {
+		/* No call waits for its end: the connection's check does. */
+		if (!sdp_zsrc_async_bytes(&conn->zsrc_async))
+			sdp_zsrc_moved(&conn->zsrc, jiffies);
+		sdp_zsrc_async_add(&conn->zsrc_async, umr->umem.bytes);
+		sdp_check_async(conn);
+	}
 	if (err) {
 		sdp_msg_free(conn, msg);
 	} else {
-		if (umr->async)
-			sdp_zsrc_stays(conn, umr);
 		list_add_tail(&umr->node, &conn->zsrc.umrs);
 		sdp_tx_enqueue(conn, msg);
 	}
@@ -229,6 +212,12 @@ int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_msg *msg)
 static bool sdp_zsrc_pipelined(const struct sdp_conn *conn)
 {
 	return READ_ONCE(conn->mode.req_pipe) && conn->mode.src.max > 1;
+}
+
+/* Does the peer advertise a buffer to be written to?  A hint. */
+static bool sdp_zsrc_has_sink(const struct sdp_conn *conn)
+{
+	return READ_ONCE(conn->mode.src.held.n);
 }
 
 static bool sdp_zsrc_has_room(struct sdp_conn *conn)
@@ -246,49 +235,54 @@ static bool sdp_zsrc_has_room(struct sdp_conn *conn)
 	return true;
 }
 
-/**
- * sdp_zsrc_lapse() - send async memory by copy, and nothing else before that
- * @conn: the connection, conn->lock held
- * @umr: the memory
- * @why: one of SDP_CNT_COPIED_*; a reason that it has already stays
- *
- * The worker copies; tx.done tells it.
- *
- * Context: process or softirq.
- */
-void sdp_zsrc_lapse(struct sdp_conn *conn, struct sdp_umr *umr, enum sdp_counter why)
+/* Pin the next piece that is to be advertised. */
+static struct sdp_umr *sdp_zsrc_pin(struct sdp_conn *conn,
+				    const struct iov_iter *iter, bool async)
 {
-	lockdep_assert_held(&conn->lock);
-	if (!umr->why)
-		umr->why = why;
-	umr->rest = true;
-	sdp_zsrc_async_refuse(&conn->zsrc_async);
-	conn->tx.done |= SDP_TX_DONE_UMR;
+	bool first = list_empty_careful(&conn->zsrc.umrs);
+	size_t left = iov_iter_count(iter);
+	/* If the call does not wait, several are under way: short pieces. */
+	u32 most = sdp_umr_piece(conn, left, async);
+	u32 bytes = sdp_umr_piece(conn, left, async || first);
+	struct sdp_umr *umr;
+
+	umr = sdp_umr_make(conn, SDP_OP_INVALIDATE, DMA_TO_DEVICE, iter, bytes,
+			   most);
+	if (!IS_ERR(umr))
+		umr->async = async;
+	return umr;
 }
 
 /**
- * sdp_zsrc_message() - make the SrcAvail, with the inline bytes that it needs
- * @conn: the connection
+ * sdp_zsrc_avail() - pin the next piece, and make the SrcAvail that advertises it
+ * @conn: the connection; the caller has the socket lock
  * @frag: where messages are cut from
- * @umr: the memory to advertise, from sdp_umr_make(); has the message then
+ * @iter: what is sent; not advanced
+ * @async: the memory stays advertised after the call
+ *
+ * The message has the inline bytes that the mode needs.
  *
  * Context: process; sleeps.
- * Return: 0 or -ENOMEM.
+ * Return: the memory, for sdp_zsrc_queue(); it has no message if there was no
+ * memory for one.  Or the error of sdp_umr_make().
  */
-int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
-		     struct sdp_umr *umr)
+struct sdp_umr *sdp_zsrc_avail(struct sdp_conn *conn, struct page_frag *frag,
+			       const struct iov_iter *iter, bool async)
 {
+	struct sdp_umr *umr = sdp_zsrc_pin(conn, iter, async);
 	u32 want = sdp_zsrc_pipelined(conn) ? 0 : SDP_ZSRC_INLINE;
 	struct sdp_msg *msg;
 	u32 room;
 
+	if (IS_ERR(umr))
+		return umr;
 	msg = sdp_msg_alloc(conn, frag, SDP_MID_SRC_AVAIL, want, GFP_KERNEL,
 			    &room);
 	if (!msg)
-		return -ENOMEM;
+		return umr;
 	if (room < want) {
 		sdp_msg_free(conn, msg);
-		return -ENOMEM;
+		return umr;
 	}
 	msg->full = true;
 	/* From the pinned pages: the user may have mapped others by now. */
@@ -296,7 +290,7 @@ int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
 	sdp_msg_grow(frag, msg, want);
 	msg->umr = umr;
 	umr->msg = msg;
-	return 0;
+	return umr;
 }
 
 /* Bytes of room in the next SinkAvail, less what is queued to be written there.
@@ -322,14 +316,52 @@ static s64 sdp_zsrc_write_room(struct sdp_conn *conn, bool *waits)
 	return room;
 }
 
-/* Queue a piece that was made, unless that failed, and take it off the iterator. */
-static ssize_t sdp_zsrc_queue_piece(struct sdp_conn *conn, struct sdp_umr *umr,
-				    struct iov_iter *iter, int err)
+/* Pin the next piece that is to be written.  NULL: not now. */
+static struct sdp_umr *sdp_zsrc_write(struct sdp_conn *conn,
+				      const struct iov_iter *iter)
 {
-	u32 bytes = umr->umem.bytes;
+	bool first = list_empty_careful(&conn->zsrc.umrs), waits;
+	s64 room = sdp_zsrc_write_room(conn, &waits);
+	size_t left = iov_iter_count(iter), most;
+	struct sdp_umr *umr;
 
-	if (!err)
-		err = sdp_zsrc_queue(conn, umr->msg);
+	if (room < sdp_conn_write_least(conn))
+		return waits ? NULL : ERR_PTR(-ENOBUFS);
+	most = min_t(s64, sdp_umr_piece(conn, left, false), room);
+	umr = sdp_umr_make(conn, SDP_OP_WRITE, DMA_TO_DEVICE, iter,
+			   min_t(size_t, sdp_umr_piece(conn, left, first), most),
+			   most);
+	if (IS_ERR(umr))
+		return umr;
+	umr->msg = &umr->op;
+	umr->op.full = true;
+	umr->op.more = left > umr->umem.bytes;
+	return umr;
+}
+
+/*
+ * Advertise, or write, the next piece, and advance the iterator.  sdp_tx_run()
+ * posts it when credits and the mode allow that.  Returns the bytes of the
+ * piece; 0 if no more may be outstanding now; an error if this piece, and what
+ * comes behind it, has to go by copy.
+ */
+static ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
+			     struct iov_iter *iter)
+{
+	struct sdp_umr *umr;
+	u32 bytes;
+	int err;
+
+	if (!sdp_zsrc_has_room(conn))
+		return 0;
+	if (!sdp_zsrc_has_sink(conn))
+		umr = sdp_zsrc_avail(conn, frag, iter, false);
+	else
+		umr = sdp_zsrc_write(conn, iter);
+	if (IS_ERR_OR_NULL(umr))
+		return PTR_ERR(umr);
+	bytes = umr->umem.bytes;
+	err = sdp_zsrc_queue(conn, umr);
 	if (err) {
 		sdp_umr_return(conn, umr);
 		return err;
@@ -338,91 +370,41 @@ static ssize_t sdp_zsrc_queue_piece(struct sdp_conn *conn, struct sdp_umr *umr,
 	return bytes;
 }
 
-static ssize_t sdp_zsrc_write_more(struct sdp_conn *conn, struct iov_iter *iter, u32 bytes)
-{
-	struct sdp_umr *umr;
-	bool waits;
-	size_t most;
-	s64 room;
-
-	room = sdp_zsrc_write_room(conn, &waits);
-	if (room < sdp_conn_write_least(conn))
-		return waits ? 0 : -ENOBUFS;
-	most = min_t(s64, sdp_umr_piece(conn, iov_iter_count(iter), false),
-		     room);
-	umr = sdp_umr_make(conn, SDP_OP_WRITE, DMA_TO_DEVICE, iter,
-			   min_t(size_t, bytes, most), most);
-	if (IS_ERR(umr))
-		return PTR_ERR(umr);
-	umr->msg = &umr->op;
-	umr->op.full = true;
-	umr->op.more = iov_iter_count(iter) > umr->umem.bytes;
-	return sdp_zsrc_queue_piece(conn, umr, iter, 0);
-}
-
-/**
- * sdp_zsrc_more() - advertise, or write, the next piece
- * @conn: the connection; the caller has the socket lock
- * @frag: where messages are cut from
- * @iter: the user's memory; advanced
- *
- * sdp_tx_run() posts it when credits and the mode allow that.
- *
- * Context: process; sleeps.
- * Return: bytes of the piece; 0 if no more may be outstanding now; negative
- * errno if this piece, and what comes behind it, has to go by copy.
+/* Advertise as much as may be outstanding.  False: nothing is, and nothing more is
+ * to be.
  */
-ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
-		      struct iov_iter *iter)
+static bool sdp_zsrc_advertise(struct sdp_conn *conn, struct sdp_zsrc_call *call,
+			       struct iov_iter *ahead)
 {
-	struct sdp_umr *umr;
-	u32 bytes, most;
+	ssize_t n = 1;
 
-	if (!sdp_zsrc_has_room(conn))
-		return 0;
-	most = sdp_umr_piece(conn, iov_iter_count(iter), false);
-	bytes = sdp_umr_piece(conn, iov_iter_count(iter),
-			      list_empty_careful(&conn->zsrc.umrs));
-	if (sdp_zsrc_has_sink(conn))
-		return sdp_zsrc_write_more(conn, iter, bytes);
-	umr = sdp_umr_make(conn, SDP_OP_INVALIDATE, DMA_TO_DEVICE, iter,
-			   bytes, most);
-	if (IS_ERR(umr))
-		return PTR_ERR(umr);
-	return sdp_zsrc_queue_piece(conn, umr, iter,
-				    sdp_zsrc_message(conn, frag, umr));
-}
-
-/**
- * sdp_zsrc_reap() - unpin the oldest pieces, as far as they are IDLE
- * @conn: the connection
- *
- * Context: process; may sleep.
- * Return: how many of their bytes the peer has.
- */
-size_t sdp_zsrc_reap(struct sdp_conn *conn)
-{
-	size_t bytes = sdp_umr_reap(conn, &conn->zsrc.umrs);
-
-	if (bytes) {
-		sdp_count(conn->sn, SDP_CNT_LENT, bytes);
-		spin_lock_bh(&conn->lock);
-		sdp_conn_stats_zcopied(&conn->stats, bytes);
-		spin_unlock_bh(&conn->lock);
+	if (!call->why && READ_ONCE(conn->zsrc.withdrawn))
+		call->why = SDP_CNT_COPIED_REFUSED;
+	while (!call->why && n > 0 && iov_iter_count(ahead)) {
+		n = sdp_zsrc_more(conn, call->frag, ahead);
+		if (n < 0)
+			call->why = sdp_umr_why(n);
+		sdp_tx_run(conn);
 	}
-	return bytes;
+	return sdp_zsrc_is_out(&conn->zsrc) ||
+	       (!call->why && iov_iter_count(ahead));
 }
 
-/**
- * sdp_zsrc_cancel() - withdraw what the peer has not read
- * @conn: the connection
- *
- * The peer may finish reads that are in progress, so the caller has to wait for
- * its answer.  The caller calls sdp_tx_run().
- *
- * Context: process.
+/* The peer has had @bytes of the call's memory, which is the caller's again. */
+static void sdp_zsrc_lent(struct sdp_conn *conn, size_t bytes)
+{
+	if (!bytes)
+		return;
+	sdp_count(conn->sn, SDP_CNT_LENT, bytes);
+	spin_lock_bh(&conn->lock);
+	sdp_conn_stats_zcopied(&conn->stats, bytes);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Withdraw what the peer has not read.  The peer may finish reads that are in
+ * progress, so the caller has to wait for its answer.
  */
-void sdp_zsrc_cancel(struct sdp_conn *conn)
+static void sdp_zsrc_cancel(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
 	sdp_zsrc_withdraw(conn, "cancelled");
@@ -430,15 +412,36 @@ void sdp_zsrc_cancel(struct sdp_conn *conn)
 		conn->tx.ctl |= SDP_CTL_SRC_CANCEL;
 	sdp_zsrc_moved(&conn->zsrc, jiffies);
 	spin_unlock_bh(&conn->lock);
+	sdp_tx_run(conn);
 }
 
-/**
- * sdp_zsrc_end() - others may send again
- * @conn: the connection; nothing of the call is advertised or queued
- *
- * Context: process.
+/*
+ * Cancel the adverts, and wait until there are none.  Memory that a device may
+ * access is not the caller's, even after a signal, a time-out or an error.
+ * Returns the bytes that the peer has.
  */
-void sdp_zsrc_end(struct sdp_conn *conn)
+static size_t sdp_zsrc_take_back(struct sdp_conn *conn, struct sdp_zsrc_call *call)
+{
+	unsigned long since = jiffies;
+	size_t sent = 0, bytes;
+
+	sdp_zsrc_cancel(conn);
+	for (;;) {
+		call->ops->poll(conn);
+		bytes = sdp_umr_reap(conn, &conn->zsrc.umrs);
+		sdp_zsrc_lent(conn, bytes);
+		sent += bytes;
+		if (!sdp_zsrc_is_out(&conn->zsrc))
+			return sent;
+		/* Not since the last byte: a peer that reports one byte after
+		 * the other could keep the caller waiting for all of them.
+		 */
+		call->ops->sleep_cancelled(call, since);
+	}
+}
+
+/* Nothing of the call is advertised or queued: others may send again. */
+static void sdp_zsrc_end(struct sdp_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
 	WRITE_ONCE(conn->zsrc.busy, false);
@@ -451,6 +454,76 @@ void sdp_zsrc_end(struct sdp_conn *conn)
 	sdp_tx_run(conn);
 	if (wq_has_sleeper(&conn->wq))
 		wake_up(&conn->wq);
+}
+
+/**
+ * sdp_zsrc_send() - send by advertising the memory
+ * @conn: the connection
+ * @call: what is sent, and how the caller sleeps; the caller has the socket lock,
+ *	and may release it while it sleeps
+ *
+ * The iterator is advanced by what is sent.  @call says why the rest is to be
+ * copied; or that the peer has just advertised a buffer for it, so that it may
+ * be written there.
+ *
+ * Context: process; sleeps.
+ * Return: bytes that the peer has, once nothing is advertised any more.
+ */
+size_t sdp_zsrc_send(struct sdp_conn *conn, struct sdp_zsrc_call *call)
+{
+	struct iov_iter ahead = *call->iter;
+	size_t sent = 0, bytes;
+	int err = 0;
+
+	call->again = false;
+	call->why = sdp_zsrc_begin(conn, call);
+	call->began = 0;	/* the policy is asked once */
+	if (call->why)
+		return 0;
+	add_wait_queue(&conn->wq, call->wait);
+	call->ops->poll(conn);
+	while (sdp_zsrc_advertise(conn, call, &ahead)) {
+		/* When the peer has had enough time to read. */
+		err = call->ops->sleep(call, READ_ONCE(conn->zsrc.at) +
+					     sdp_check_patience(conn));
+		if (err)
+			break;
+		call->ops->poll(conn);
+		bytes = sdp_umr_reap(conn, &conn->zsrc.umrs);
+		sdp_zsrc_lent(conn, bytes);
+		sent += bytes;
+	}
+	if (err == -ETIME)
+		call->why = SDP_CNT_COPIED_LATE;
+	if (err)
+		sent += sdp_zsrc_take_back(conn, call);
+	else
+		call->again = READ_ONCE(conn->zsrc.withdrawn) &&
+			      sdp_zsrc_has_sink(conn);
+	remove_wait_queue(&conn->wq, call->wait);
+	sdp_zsrc_end(conn);
+	iov_iter_advance(call->iter, sent);
+	return sent;
+}
+
+/**
+ * sdp_zsrc_lapse() - send async memory by copy, and nothing else before that
+ * @conn: the connection, conn->lock held
+ * @umr: the memory
+ * @why: one of SDP_CNT_COPIED_*; a reason that it has already stays
+ *
+ * The worker copies; tx.done tells it.
+ *
+ * Context: process or softirq.
+ */
+void sdp_zsrc_lapse(struct sdp_conn *conn, struct sdp_umr *umr, enum sdp_counter why)
+{
+	lockdep_assert_held(&conn->lock);
+	if (!umr->why)
+		umr->why = why;
+	umr->rest = true;
+	sdp_zsrc_async_refuse(&conn->zsrc_async);
+	conn->tx.done |= SDP_TX_DONE_UMR;
 }
 
 /**
@@ -624,28 +697,4 @@ bool sdp_zsrc_push(struct sdp_conn *conn, struct sdp_msg *msg)
 	if (msg->umr->async && conn->mode.src.held.n)
 		return sdp_zsrc_push_async(conn, msg);
 	return sdp_zsrc_push_avail(conn, msg);
-}
-
-/**
- * sdp_zsrc_due() - when the peer has had enough time to read what is advertised
- * @conn: the connection
- *
- * Context: any; a hint.
- * Return: jiffies.
- */
-unsigned long sdp_zsrc_due(const struct sdp_conn *conn)
-{
-	return READ_ONCE(conn->zsrc.at) + sdp_check_patience(conn);
-}
-
-/**
- * sdp_zsrc_withdrawn() - whether what the call advertised was withdrawn
- * @conn: the connection; the caller is the call that advertises
- *
- * Context: any.
- * Return: true if so.
- */
-bool sdp_zsrc_withdrawn(const struct sdp_conn *conn)
-{
-	return READ_ONCE(conn->zsrc.withdrawn);
 }

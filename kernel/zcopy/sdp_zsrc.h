@@ -2,45 +2,54 @@
 /*
  * The zero-copy source: memory of a call that waits is advertised to the peer;
  * see sdp_zsrc.c.
- *
- * sdp_zsrc_more(), sdp_zsrc_reap(), sdp_zsrc_cancel() and sdp_zsrc_withdrawn()
- * are for the one call between its sdp_zsrc_begin() and sdp_zsrc_end().
  */
 #ifndef _SDP_ZSRC_H
 #define _SDP_ZSRC_H
 
+#include <linux/wait.h>
 #include "sdp_conn.h"
 
-/**
- * sdp_zsrc_has_sink() - whether the peer advertises a buffer to be written to
- * @conn: the connection
- *
- * Context: any; a hint without conn->lock.
- * Return: true if a SinkAvail of the peer is held.
- */
-static inline bool sdp_zsrc_has_sink(const struct sdp_conn *conn)
-{
-	return READ_ONCE(conn->mode.src.held.n);
-}
+struct sdp_zsrc_call;
 
-bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
-bool sdp_zsrc_prefers(struct sdp_conn *conn, size_t len, u64 now);
-void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool zcopied, u64 ns);
+/* Calls to the socket layer, which is above this file: how a call sleeps. */
+struct sdp_zsrc_wait_ops {
+	/* Take in what has arrived. */
+	void (*poll)(struct sdp_conn *conn);
+	/* Sleep until something has happened.  0: look again; -ETIME: it is
+	 * @until (jiffies); another error: the call has to end.
+	 */
+	int (*sleep)(struct sdp_zsrc_call *call, unsigned long until);
+	/* Sleep until cancelled memory may be the caller's again.  @since: jiffies
+	 * when it was cancelled.
+	 */
+	void (*sleep_cancelled)(struct sdp_zsrc_call *call, unsigned long since);
+};
+
+/* A call that advertises its memory, and waits until that is its own again. */
+struct sdp_zsrc_call {
+	const struct sdp_zsrc_wait_ops *ops;
+	wait_queue_entry_t *wait;	/* for conn->wq, with woken_wake_function() */
+	struct page_frag *frag;		/* where messages are cut from */
+	struct iov_iter *iter;		/* what is sent */
+	/* ns: when the call began, to choose by what sends have cost; 0: it is
+	 * advertised in any case.
+	 */
+	u64 began;
+	/* Set by sdp_zsrc_send(). */
+	enum sdp_counter why;		/* why the rest is copied; 0: no reason */
+	bool again;			/* the peer has a buffer for the rest */
+};
+
 bool sdp_zsrc_can(const struct sdp_conn *conn);
-int sdp_zsrc_message(struct sdp_conn *conn, struct page_frag *frag,
-		     struct sdp_umr *umr);
-enum sdp_counter sdp_zsrc_begin(struct sdp_conn *conn);
-ssize_t sdp_zsrc_more(struct sdp_conn *conn, struct page_frag *frag,
-		      struct iov_iter *iter);
-size_t sdp_zsrc_reap(struct sdp_conn *conn);
-void sdp_zsrc_cancel(struct sdp_conn *conn);
-void sdp_zsrc_end(struct sdp_conn *conn);
-void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told);
-int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_msg *msg);
+bool sdp_zsrc_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
+size_t sdp_zsrc_send(struct sdp_conn *conn, struct sdp_zsrc_call *call);
+void sdp_zsrc_spent(struct sdp_conn *conn, size_t len, bool zcopied, u64 ns);
+struct sdp_umr *sdp_zsrc_avail(struct sdp_conn *conn, struct page_frag *frag,
+			       const struct iov_iter *iter, bool async);
+int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_umr *umr);
 void sdp_zsrc_drop_msg(struct sdp_conn *conn, struct sdp_msg *msg);
 void sdp_zsrc_lapse(struct sdp_conn *conn, struct sdp_umr *umr, enum sdp_counter why);
+void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told);
 bool sdp_zsrc_push(struct sdp_conn *conn, struct sdp_msg *msg);
-unsigned long sdp_zsrc_due(const struct sdp_conn *conn);
-bool sdp_zsrc_withdrawn(const struct sdp_conn *conn);
 
 #endif

@@ -100,15 +100,10 @@ void sdp_zsrc_async_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 	sdp_zsrc_async_tell(note, zcopied);
 }
 
-/**
- * sdp_zsrc_async_pays() - whether what is next is long enough to be advertised
- * @conn: the connection; sdp_zsrc_async_begin() has returned true
- * @iter: what is to be sent; pages (ITER_BVEC) only if they may be referenced
- *
- * Context: process.
- * Return: true if so.
+/* Is what is next long enough to be advertised?  Pages (ITER_BVEC) may be
+ * referenced.
  */
-bool sdp_zsrc_async_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
+static bool sdp_zsrc_async_pays(const struct sdp_conn *conn, const struct iov_iter *iter)
 {
 	if (!iov_iter_is_bvec(iter))
 		return sdp_zsrc_pays(conn, iter);
@@ -116,16 +111,11 @@ bool sdp_zsrc_async_pays(const struct sdp_conn *conn, const struct iov_iter *ite
 	return iov_iter_count(iter) >= sdp_conn_zcopy(conn);
 }
 
-/**
- * sdp_zsrc_async_begin() - whether a call should leave its memory advertised
- * @conn: the connection; the caller has the socket lock
- * @len: bytes that it sends
- *
- * Context: process.
- * Return: false if they are few, or cannot be advertised; and for a while after
- * adverts that were of no use.
+/* Should a call of @len bytes leave its memory advertised?  Not if they are few,
+ * or cannot be advertised; and not for a while after adverts that were of no
+ * use: @why says that.
  */
-bool sdp_zsrc_async_begin(struct sdp_conn *conn, size_t len)
+static bool sdp_zsrc_async_begin(struct sdp_conn *conn, size_t len, enum sdp_counter *why)
 {
 	u32 least = sdp_conn_zcopy(conn);
 	bool may;
@@ -136,7 +126,7 @@ bool sdp_zsrc_async_begin(struct sdp_conn *conn, size_t len)
 	may = sdp_zpolicy_may_offer(&conn->zpolicy, conn->mode.src.held.n);
 	spin_unlock_bh(&conn->lock);
 	if (!may)
-		sdp_umr_copied(conn, SDP_CNT_COPIED_HABIT, len);
+		*why = SDP_CNT_COPIED_HABIT;
 	return may;
 }
 
@@ -166,53 +156,71 @@ static struct sk_buff *sdp_zsrc_async_told(struct sdp_conn *conn)
 	return note;
 }
 
-/**
- * sdp_zsrc_async_more() - advertise the next piece of the stream
- * @conn: the connection; the caller has the socket lock
- * @frag: where messages are cut from
- * @iter: what is to be sent; advanced by the piece
- * @uarg: whom to notify when the memory is free; NULL: nobody
- *
- * sdp_tx_run() posts it in its turn.  What the peer refuses of it is copied by
- * the worker.
- *
- * Context: process; sleeps.
- * Return: bytes, from 1; -EAGAIN without room; -EMSGSIZE if the piece is so
- * short that it is better copied; another error if all has to be copied.
+/*
+ * Advertise the next piece of the stream, and advance the iterator.
+ * sdp_tx_run() posts it in its turn.  Returns the bytes, from 1; -EAGAIN without
+ * room; -EMSGSIZE if the piece is so short that it is better copied; another
+ * error if all has to be copied.
  */
-ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
-			    struct iov_iter *iter, struct ubuf_info *uarg)
+static ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
+				   struct iov_iter *iter, struct ubuf_info *uarg)
 {
 	struct sdp_umr *umr;
 	u32 bytes;
-	int err;
+	int err = -ENOBUFS;
 
 	if (!sdp_sndbuf_space(conn))
 		return -EAGAIN;
-	/* Short pieces: the call does not wait, so several are under way. */
-	bytes = sdp_umr_piece(conn, iov_iter_count(iter), true);
-	umr = sdp_umr_make(conn, SDP_OP_INVALIDATE, DMA_TO_DEVICE, iter,
-			   bytes, bytes);
+	umr = sdp_zsrc_avail(conn, frag, iter, true);
 	if (IS_ERR(umr))
 		return PTR_ERR(umr);
-	umr->async = true;
-	if (uarg) {
-		umr->note = sdp_zsrc_async_note(uarg);
-		if (!umr->note) {
-			sdp_umr_return(conn, umr);
-			return -ENOBUFS;
-		}
-	}
 	bytes = umr->umem.bytes;
-	err = sdp_zsrc_message(conn, frag, umr);
-	if (!err)
-		err = sdp_zsrc_queue(conn, umr->msg);
+	if (uarg)
+		umr->note = sdp_zsrc_async_note(uarg);
+	if (!uarg || umr->note)
+		err = sdp_zsrc_queue(conn, umr);
+	else if (umr->msg)
+		sdp_msg_free(conn, umr->msg);
 	if (err) {
 		sdp_zsrc_async_return(conn, umr);
 		return err;
 	}
 	iov_iter_advance(iter, bytes);
 	return bytes;
+}
+
+/**
+ * sdp_zsrc_async_send() - send the next piece by leaving it advertised
+ * @conn: the connection; the caller has the socket lock
+ * @frag: where messages are cut from
+ * @iter: what is to be sent; advanced by the piece.  Pages (ITER_BVEC) only if
+ *	they may be referenced
+ * @call: the call; says why the piece is copied, and whether all others are
+ *
+ * What the peer refuses of it is copied by the worker.
+ *
+ * Context: process; sleeps.
+ * Return: bytes; 0: the piece is to be copied; -EAGAIN without room.
+ */
+ssize_t sdp_zsrc_async_send(struct sdp_conn *conn, struct page_frag *frag,
+			    struct iov_iter *iter, struct sdp_zsrc_async_call *call)
+{
+	ssize_t n;
+
+	call->why = 0;
+	if (!call->begun) {
+		call->begun = true;
+		call->over = !sdp_zsrc_async_begin(conn, iov_iter_count(iter), &call->why);
+	}
+	if (call->over || !sdp_zsrc_async_pays(conn, iter))
+		return 0;
+	n = sdp_zsrc_async_more(conn, frag, iter, call->uarg);
+	if (n > 0 || n == -EAGAIN)
+		return n;
+	/* If it is too short, this piece alone is copied. */
+	call->over = n != -EMSGSIZE;
+	call->why = sdp_umr_why(n);
+	return 0;
 }
 
 /* The first piece to be copied; if there is none the stream goes on. */

@@ -11,14 +11,22 @@
 struct iov_iter;
 struct sk_buff;
 struct ubuf_info;
+
+/* A call whose memory stays advertised; begins with zeros but for @uarg. */
+struct sdp_zsrc_async_call {
+	struct ubuf_info *uarg;		/* told when the memory is free; or NULL */
+	bool begun;			/* whether to advertise it was decided */
+	/* Set by sdp_zsrc_async_send(), if the piece is copied. */
+	bool over;			/* and so is all that comes behind it */
+	enum sdp_counter why;		/* counter of the reason; 0: it is short */
+};
+
 struct sk_buff *sdp_zsrc_async_note(struct ubuf_info *uarg);
 void sdp_zsrc_async_tell(struct sk_buff *note, bool zcopied);
 void sdp_zsrc_async_tell_in_turn(struct sdp_conn *conn, struct sk_buff *note,
 				 bool zcopied);
-bool sdp_zsrc_async_begin(struct sdp_conn *conn, size_t len);
-bool sdp_zsrc_async_pays(const struct sdp_conn *conn, const struct iov_iter *iter);
-ssize_t sdp_zsrc_async_more(struct sdp_conn *conn, struct page_frag *frag,
-			    struct iov_iter *iter, struct ubuf_info *uarg);
+ssize_t sdp_zsrc_async_send(struct sdp_conn *conn, struct page_frag *frag,
+			    struct iov_iter *iter, struct sdp_zsrc_async_call *call);
 void sdp_zsrc_async_settle(struct sdp_conn *conn);
 unsigned long sdp_zsrc_async_check(struct sdp_conn *conn);
 
