@@ -26,7 +26,7 @@ owners() {
 	spare		buf conn
 	found		rx
 	zpolicy		zpolicy
-	zsrc		zcopy zsrc
+	zsrc		zcopy zsrc zsrc_push
 	zsrc_async	zcopy zsrc_async
 	zsink		zcopy zsink
 	EOF

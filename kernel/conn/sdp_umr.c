@@ -10,8 +10,8 @@
  * whatever callers wait for.
  *
  * The state (sdp_buf.h) says who may use the memory at each moment.  This file
- * does not decide that: sdp_zsrc.c and sdp_zsrc_async.c do for what is sent,
- * sdp_zsink.c for what is received into.
+ * does not decide that: sdp_zsrc.c, sdp_zsrc_push.c and sdp_zsrc_async.c do for
+ * what is sent, sdp_zsink.c for what is received into.
  */
 #include "sdp_trace.h"
 #include "sdp_umr.h"

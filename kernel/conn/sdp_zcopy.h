@@ -2,9 +2,10 @@
 /*
  * The zero-copy state of a connection, in two roles.
  *
- * As a source it advertises the memory of a call that waits (sdp_zsrc.c), or
- * memory that stays advertised after the call (sdp_zsrc_async.c).  As a sink it
- * reads into the buffer of a reader that waits, or advertises it (sdp_zsink.c).
+ * As a source it advertises the memory of a call that waits (sdp_zsrc.c,
+ * sdp_zsrc_push.c), or memory that stays advertised after the call
+ * (sdp_zsrc_async.c).  As a sink it reads into the buffer of a reader that
+ * waits, or advertises it (sdp_zsink.c).
  * Only these files change their part of the state; the functions here are what
  * other files ask and tell them.
  *

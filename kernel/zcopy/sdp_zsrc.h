@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The zero-copy source: memory of a call that waits is advertised to the peer;
- * see sdp_zsrc.c.
+ * see sdp_zsrc.c for what the call does, and sdp_zsrc_push.c for what is done when
+ * its turn has come, and when the peer reports.
  */
 #ifndef _SDP_ZSRC_H
 #define _SDP_ZSRC_H
@@ -48,6 +49,9 @@ struct sdp_umr *sdp_zsrc_avail(struct sdp_conn *conn, struct page_frag *frag,
 			       const struct iov_iter *iter, bool async);
 int sdp_zsrc_queue(struct sdp_conn *conn, struct sdp_umr *umr);
 void sdp_zsrc_drop_msg(struct sdp_conn *conn, struct sdp_msg *msg);
+void sdp_zsrc_withdraw(struct sdp_conn *conn, const char *why);
+
+/* sdp_zsrc_push.c */
 void sdp_zsrc_lapse(struct sdp_conn *conn, struct sdp_umr *umr, enum sdp_counter why);
 void sdp_zsrc_told(struct sdp_conn *conn, const struct sdp_advert_told *told);
 bool sdp_zsrc_push(struct sdp_conn *conn, struct sdp_msg *msg);
