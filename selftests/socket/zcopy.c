@@ -890,8 +890,8 @@ static int because_(const char *why, unsigned long long n)
 /* Whatever is copied and might have been lent has its reason on record. */
 CASE_ON(zcopy_copied_why, ON_SDP)
 {
-	struct task t = { .run = task_send, .len = 4 * LONG };
-	unsigned long long late;
+	unsigned long long late, lent;
+	struct task t;
 	struct pair p;
 	char *at;
 	int i;
@@ -910,16 +910,32 @@ CASE_ON(zcopy_copied_why, ON_SDP)
 	at = mmap(NULL, LONG, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	OK(munmap(at + 4096, LONG - 4096));
+	lent = counter("bytes_lent");
 	EQ(4096, send(p.c, at, LONG, 0));
 	EQ(4096, recv(p.s, pattern(4096, 0), 4096, MSG_WAITALL));
 	because("copied_pages", 1);
+	EQ(lent, counter("bytes_lent"));
 	OK(set_int(p.s, SOL_SDP, SDP_ZCOPY, 0));
 	send_and_recv(&p, LONG, 0, 0, 0);
 	because("copied_refused", 1);
 	send_and_recv(&p, LONG, 0, 0, 0);
 	because("copied_habit", 1);
+	/* What the one way has learnt the other knows: three are copied now. */
+	send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_refused", 1);
+	OK(set_int(p.c, SOL_SOCKET, SO_ZEROCOPY, 1));
+	t = (struct task) { .run = task_send, .fd = p.c, .buf = pattern(LONG, 0),
+			    .len = LONG, .flags = MSG_ZEROCOPY };
+	task_start(&t);
+	EQ(LONG, recv(p.s, memory(LONG, 0), LONG, MSG_WAITALL));
+	EQ(LONG, task_join(&t));
+	because("copied_habit", 1);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	send_and_recv(&p, LONG, 0, 0, 0);
+	because("copied_habit", 2);
 	OK(set_int(p.s, SOL_SDP, SDP_ZCOPY, -1));
 	/* Somebody waits for a reader. */
+	t = (struct task) { .run = task_send, .len = 4 * LONG };
 	t.buf = pattern(t.len, 0);
 	task_blocks(&t, p.c);
 	set_ms(p.c, SO_SNDTIMEO, 50);
