@@ -19,6 +19,7 @@
 #include <net/inet6_hashtables.h>
 #include <net/inet_hashtables.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/tcp.h>
 #include "sdp_join.h"
 #include "sdp_mem.h"
@@ -532,6 +533,9 @@ static struct sock *sdp_join_find(struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 	struct net *net = sock_net(sk);
+	int dif = sdp_join_device(sk);
+	/* Of a VRF, only those that are bound to it. */
+	int sdif = l3mdev_master_ifindex_by_index(net, dif);
 
 #if IS_ENABLED(CONFIG_IPV6)
 	const struct in6_addr *from = &sk->sk_v6_rcv_saddr;
@@ -541,13 +545,12 @@ static struct sock *sdp_join_find(struct sock *sk)
 						  inet->inet_sport,
 						  &sk->sk_v6_daddr,
 						  ntohs(inet->inet_dport),
-						  sdp_join_device(sk), 0);
+						  dif, sdif);
 #endif
 	return __inet_lookup_established(net, SDP_HASHINFO(net)
 					 inet->inet_rcv_saddr, inet->inet_sport,
 					 inet->inet_daddr,
-					 ntohs(inet->inet_dport),
-					 sdp_join_device(sk), 0);
+					 ntohs(inet->inet_dport), dif, sdif);
 }
 
 /*

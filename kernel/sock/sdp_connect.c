@@ -32,6 +32,7 @@
 #include <net/inet_common.h>
 #include <net/ip_fib.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <linux/sdp.h>
 #include "sdp_confirm.h"
 #include "sdp_conn_info.h"
@@ -673,23 +674,43 @@ static void sdp_connect_try(struct sock *sk, struct socket *sock,
 				   conn->reason ?: SDP_REASON_LIMIT);
 }
 
-/* Whether the destination is this host; as TCP, the unspecified address is. */
-static bool sdp_connect_is_here(struct net *net, struct in6_addr *ip)
+static bool sdp_connect_is_here_v4(struct net *net, int ifindex, __be32 ip)
+{
+	u32 table = l3mdev_fib_table_by_index(net, ifindex) ?: RT_TABLE_LOCAL;
+
+	return inet_addr_type_table(net, ip, table) == RTN_LOCAL;
+}
+
+static bool sdp_connect_is_here_v6(struct net *net, int ifindex,
+				   const struct in6_addr *ip)
+{
+	bool here = false;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	rcu_read_lock();
+	here = ipv6_chk_addr(net, ip, dev_get_by_index_rcu(net, ifindex), 0);
+	rcu_read_unlock();
+#endif
+	return here;
+}
+
+/*
+ * Whether the destination is this host, or its part in the VRF of @ifindex; as TCP,
+ * the unspecified address is.
+ */
+static bool sdp_connect_is_here(struct net *net, int ifindex,
+				struct in6_addr *ip)
 {
 	__be32 v4 = ip->s6_addr32[3];
 
 	if (ipv6_addr_v4mapped(ip)) {
 		if (!v4)
 			ip->s6_addr32[3] = htonl(INADDR_LOOPBACK);
-		return !v4 || inet_addr_type(net, v4) == RTN_LOCAL;
+		return !v4 || sdp_connect_is_here_v4(net, ifindex, v4);
 	}
-#if IS_ENABLED(CONFIG_IPV6)
 	if (ipv6_addr_any(ip))
 		*ip = in6addr_loopback;
-	return ipv6_addr_loopback(ip) || ipv6_chk_addr(net, ip, NULL, 0);
-#else
-	return false;
-#endif
+	return ipv6_addr_loopback(ip) || sdp_connect_is_here_v6(net, ifindex, ip);
 }
 
 /*
@@ -708,7 +729,7 @@ static int sdp_connect_here(struct sock *sk, struct socket *sock,
 	if (!READ_ONCE(sn->local) || !READ_ONCE(sn->enable) || ssk->join)
 		return -ENOIOCTLCMD;
 	sdp_connect_set_to(sk, addr, len, &to);
-	if (!sdp_connect_is_here(sock_net(sk), &to.remote.ip))
+	if (!sdp_connect_is_here(sock_net(sk), to.ifindex, &to.remote.ip))
 		return -ENOIOCTLCMD;
 	if (sdp_listen_is_here(sock_net(sk), to.ifindex, &to.remote)) {
 		sdp_join_connects(sk, ssk);
