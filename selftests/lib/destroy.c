@@ -8,8 +8,16 @@
 
 #include "destroy.h"
 
-/* What is known of TCP's listener at @a is that it listens there. */
-int destroy_listener(const union addr *a)
+static void addr_put(__be32 to[static 4], const union addr *a)
+{
+	if (variant->family == AF_INET)
+		to[0] = a->in.sin_addr.s_addr;
+	else
+		memcpy(to, &a->in6.sin6_addr, sizeof(a->in6.sin6_addr));
+}
+
+/* @remote: NULL of a listener; all that is known of it is that it listens there. */
+static int destroy(const union addr *local, const union addr *remote)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -25,7 +33,8 @@ int destroy_listener(const union addr *a)
 			.sdiag_protocol = IPPROTO_TCP,
 			.idiag_states = ~0u,
 			.id = {
-				.idiag_sport = htons(addr_port(a)),
+				.idiag_sport = htons(addr_port(local)),
+				.idiag_dport = htons(remote ? addr_port(remote) : 0),
 				.idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE },
 			},
 		},
@@ -40,10 +49,9 @@ int destroy_listener(const union addr *a)
 
 	if (fd < 0)
 		return -1;
-	if (variant->family == AF_INET)
-		msg.req.id.idiag_src[0] = a->in.sin_addr.s_addr;
-	else
-		memcpy(msg.req.id.idiag_src, &a->in6.sin6_addr, sizeof(a->in6.sin6_addr));
+	addr_put(msg.req.id.idiag_src, local);
+	if (remote)
+		addr_put(msg.req.id.idiag_dst, remote);
 	if (send(fd, &msg, sizeof(msg), 0) < 0 || recv(fd, &answer, sizeof(answer), 0) < 0) {
 		err = errno;
 	} else {
@@ -53,6 +61,20 @@ int destroy_listener(const union addr *a)
 	close(fd);
 	errno = err;
 	return err ? -1 : 0;
+}
+
+int destroy_listener(const union addr *a)
+{
+	return destroy(a, NULL);
+}
+
+int destroy_connection(int fd)
+{
+	union addr local, remote;
+
+	OK(name_of(fd, &local));
+	OK(peer_of(fd, &remote));
+	return destroy(&local, &remote);
 }
 
 int listener_is_over_(int l, int c, const union addr *a)
