@@ -279,6 +279,29 @@ static inline size_t sdp_iter_len(const struct iov_iter *iter)
 #define sdp_msg_set_inq(msg, inq)	do { } while (0)
 #endif
 
+/*
+ * 5.17: whether programs of a socket's cgroup are asked about its packets, @way
+ * being INGRESS or EGRESS.  Before, their list is looked at, which ends with NULL.
+ * Needs <linux/bpf-cgroup.h>.
+ */
+#if !IS_ENABLED(CONFIG_CGROUP_BPF)
+#define sdp_cgroup_asks(sk, way)	false
+#elif SDP_HAVE_CGROUP_BPF_SOCK
+#define sdp_cgroup_asks(sk, way) \
+	(cgroup_bpf_enabled(CGROUP_INET_##way) && \
+	 cgroup_bpf_sock_enabled(sk, CGROUP_INET_##way))
+#else
+#define sdp_cgroup_asks(sk, way) ({					\
+	struct cgroup *_cgroup = sock_cgroup_ptr(&(sk)->sk_cgrp_data);	\
+	bool _has;							\
+									\
+	rcu_read_lock();						\
+	_has = rcu_dereference(_cgroup->bpf.effective[BPF_CGROUP_INET_##way])->items[0].prog; \
+	rcu_read_unlock();						\
+	_has;								\
+})
+#endif
+
 /* 5.17: struct proto has put_port(), which gives a port back. */
 #if SDP_HAVE_PUT_PORT
 #define sdp_put_port(sk)	((sk)->sk_prot->put_port(sk))

@@ -25,6 +25,7 @@
 /* Whether a function is exported to modules, by Module.symvers. */
 #define SDP_PROBE_EXPORT(name, fn)
 
+#include <linux/bpf-cgroup.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/pagemap.h>
@@ -126,6 +127,9 @@ SDP_PROBE(MSG_GET_INQ, ((struct msghdr *)NULL)->msg_get_inq)
 
 /* 5.18: SO_TXREHASH, whether a connection changes a bad path by its own choice. */
 SDP_PROBE(SK_TXREHASH, ((struct sock *)NULL)->sk_txrehash)
+
+/* 5.17: whether programs of a socket's cgroup are asked about its packets. */
+SDP_PROBE(CGROUP_BPF_SOCK, cgroup_bpf_sock_enabled(NULL, CGROUP_INET_INGRESS))
 
 /* 5.17: struct proto has put_port(), which gives a port back. */
 SDP_PROBE(PUT_PORT, ((struct proto *)NULL)->put_port)

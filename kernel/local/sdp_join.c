@@ -13,6 +13,8 @@
  * is published.  Then, under the client's ssk->lock, the client gets the pair,
  * and its mode last.  The client's own direction switches in its next send().
  */
+#include <linux/bpf.h>
+#include <linux/bpf-cgroup.h>
 #include <linux/gfp.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -585,6 +587,12 @@ static bool sdp_join_is_local(const struct sock *sk)
 	return local;
 }
 
+/* Whether a program of the socket's cgroup is to see, and may drop, its packets. */
+static bool sdp_join_is_filtered(struct sock *sk)
+{
+	return sdp_cgroup_asks(sk, INGRESS) || sdp_cgroup_asks(sk, EGRESS);
+}
+
 static void sdp_join_set_end(struct sdp_join *join, u8 side, struct sock *sk)
 {
 	struct sdp_join_way *way = &join->way[side];
@@ -684,14 +692,16 @@ bool sdp_join_accepted(struct socket *sock, const struct sdp_sk *listener)
 	bool joined = false;
 
 	if (!READ_ONCE(sdp_net(sock_net(sk))->local) ||
-	    !sdp_join_is_local(sk) || sdp_ulp_needs_packets(sk))
+	    !sdp_join_is_local(sk) || sdp_ulp_needs_packets(sk) ||
+	    sdp_join_is_filtered(sk))
 		return false;
 	peer = sdp_join_find(sk);
 	if (!peer)
 		return false;
 	if (sk_fullsock(peer))
 		pssk = sdp_ulp_get(peer);
-	if (pssk && READ_ONCE(pssk->mode) == SDP_SK_JOINING)
+	if (pssk && READ_ONCE(pssk->mode) == SDP_SK_JOINING &&
+	    !sdp_join_is_filtered(peer))
 		joined = sdp_join_pair(sock, listener, peer, pssk);
 	sdp_ulp_put(pssk);
 	sock_gen_put(peer);
