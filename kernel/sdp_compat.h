@@ -102,6 +102,13 @@ typedef struct sockaddr sdp_sockaddr;
 #define sdp_csk_copy_rto_max(to, from)	do { } while (0)
 #endif
 
+/* 6.15: __tcp_send_ack() has an argument for flags of TCP. */
+#if SDP_HAVE_SEND_ACK_FLAGS
+#define sdp_tcp_send_ack(sk, seq)	__tcp_send_ack(sk, seq, 0)
+#else
+#define sdp_tcp_send_ack(sk, seq)	__tcp_send_ack(sk, seq)
+#endif
+
 /* 6.11: sysctl handlers take a const table. */
 #if SDP_HAVE_CONST_CTL_TABLE
 typedef const struct ctl_table sdp_ctl_table;

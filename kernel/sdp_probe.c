@@ -76,6 +76,9 @@ SDP_PROBE(ZEROCOPY_OF_DEVICE, msg_zerocopy_realloc(NULL, 0, NULL, false))
 /* 6.15: a socket has its own maximum for TCP's retransmission time-out. */
 SDP_PROBE(RTO_MAX, ((struct inet_connection_sock *)NULL)->icsk_rto_max)
 
+/* 6.15: __tcp_send_ack() has an argument for flags of TCP. */
+SDP_PROBE(SEND_ACK_FLAGS, __tcp_send_ack(NULL, 0, 0))
+
 /* 6.11: handlers of sysctls take a const table. */
 SDP_PROBE_TYPE(CONST_CTL_TABLE, ((struct ctl_table *)NULL)->proc_handler,
 	       int (*f)(const struct ctl_table *, int, void *, size_t *, loff_t *))

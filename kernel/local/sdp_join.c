@@ -328,6 +328,31 @@ void sdp_join_wake_writer(struct sdp_join *join, u8 side)
 	rcu_read_unlock();
 }
 
+/**
+ * sdp_join_show() - let packets tell that the connection is in use
+ * @sk: the socket; not locked
+ * @end: its end
+ *
+ * Connection tracking forgets what it does not see for some time.  The FIN is
+ * invalid then, and where rules drop that the other end never learns of it.  TCP
+ * sends its ACK anew; it says nothing.  Each end does so in its turn: an ACK that one
+ * end repeats passes for a packet that is lost again and again, after three of
+ * which connection tracking waits for five minutes only.
+ *
+ * Its times are seconds, and so is the interval.
+ *
+ * Context: process, in a call that moves bytes; sleeps.
+ */
+void sdp_join_show(struct sock *sk, struct sdp_join_end *end)
+{
+	WRITE_ONCE(end->shown, (u32)jiffies);
+	lock_sock(sk);
+	if ((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT |
+				   TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2))
+		sdp_tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
+	release_sock(sk);
+}
+
 /*
  * The socket is given up.  What the other end has not read yet stays in the pipe.
  * Returns whether something is unread that the other end has sent.
@@ -599,6 +624,7 @@ static void sdp_join_set_end(struct sdp_join *join, u8 side, struct sock *sk)
 
 	sock_hold(sk);
 	rcu_assign_pointer(join->end[side].sk, sk);
+	join->end[side].shown = (u32)jiffies;
 	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
 		way->rcvbuf = READ_ONCE(sk->sk_rcvbuf);
 }

@@ -12,6 +12,10 @@
  * can return to TCP at any byte, for good.  Whatever is unusual is left to TCP
  * that way, and is TCP's to the letter.
  *
+ * Whoever looks at packets, as connection tracking does, is to know that the
+ * connection is in use: each second in which bytes go by a pipe each end has TCP
+ * send one ACK (sdp_join_show()).
+ *
  * No code takes a lock of the other end's.  What one end knows of the other is
  * the sock, under RCU, to wake it; NULL when the other end was closed.
  *
@@ -44,6 +48,7 @@ struct sdp_join_way {
 	u32 kept;		/* bytes of the pipe's own buffers; the producer's */
 	u32 rcvbuf;		/* bytes of SO_RCVBUF if the reader has set it; else 0 */
 	bool stamps;		/* the reader wants to know when bytes came */
+	bool show;		/* the reader is to show itself: sdp_join_show() */
 	ktime_t stamp;		/* when the last byte was put, if it does */
 	u64 bytes;		/* that were put; the producer's */
 	u32 tells;		/* times that the reader was told of them; the producer's */
@@ -62,6 +67,7 @@ struct sdp_join_way {
 
 struct sdp_join_end {
 	struct sock __rcu *sk;	/* a reference; NULL when the end was closed */
+	u32 shown;		/* jiffies when it last was: sdp_join_show() */
 	struct sock *gone;	/* what sk was, until callers under RCU are over */
 	struct sdp_join *join;	/* the pair, and a reference to it until then */
 	struct rcu_head rcu;
@@ -113,6 +119,37 @@ static inline u32 sdp_join_unread(const struct sdp_join_way *way)
 	u32 lent = smp_load_acquire(&way->lent_left);
 
 	return sdp_pipe_fill(&way->pipe) + lent;
+}
+
+/**
+ * sdp_join_is_unseen() - whether no packet of this end was seen for some time
+ * @end: the caller's
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool sdp_join_is_unseen(const struct sdp_join_end *end)
+{
+	return (u32)jiffies - READ_ONCE(end->shown) >= HZ;
+}
+
+void sdp_join_show(struct sock *sk, struct sdp_join_end *end);
+
+/**
+ * sdp_join_show_sender() - show that the connection is in use, if that is due
+ * @sk: the sender; not locked
+ * @join: the pair
+ * @side: the sender's
+ *
+ * Context: process, in a call that has sent; sleeps.
+ */
+static inline void sdp_join_show_sender(struct sock *sk, struct sdp_join *join,
+					u8 side)
+{
+	if (likely(!sdp_join_is_unseen(&join->end[side])))
+		return;
+	WRITE_ONCE(join->way[!side].show, true);	/* the reader, in its turn */
+	sdp_join_show(sk, &join->end[side]);
 }
 
 void sdp_join_init(const struct sdp_stream_ops *ops);

@@ -216,6 +216,7 @@ ssize_t sdp_join_lend(struct sock *sk, struct sdp_join *join, u8 side,
 	sdp_join_put_noted(way, bytes);
 	mutex_unlock(&way->send);
 	sdp_join_wake_reader(join, !side);
+	sdp_join_show_sender(sk, join, side);
 	*slept -= ktime_get_ns();
 	reads = sdp_join_loan_wait(sk, join, side, timeo);
 	*slept += ktime_get_ns();

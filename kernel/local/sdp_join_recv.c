@@ -366,6 +366,16 @@ static void sdp_join_tell_inq(struct sdp_join_read *r)
 		put_cmsg(r->msg, SOL_TCP, TCP_CM_INQ, sizeof(inq), &inq);
 }
 
+/* The sender has, and this end answers; it may have been seen as a sender since. */
+static void sdp_join_show_reader(struct sdp_join_read *r)
+{
+	struct sdp_join_end *end = &r->join->end[r->ssk->side];
+
+	WRITE_ONCE(r->way->show, false);
+	if (sdp_join_is_unseen(end))
+		sdp_join_show(r->sk, end);
+}
+
 /* As sdp_recv_tell_time(). */
 static void sdp_join_tell_time(struct sdp_join_read *r)
 {
@@ -444,6 +454,8 @@ int sdp_join_recv(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,
 		sdp_join_tell_inq(&r);
 		sdp_join_stop(&r);	/* it may not come back for long */
 		mutex_unlock(&r.way->recv);
+		if (unlikely(READ_ONCE(r.way->show)) && r.done)
+			sdp_join_show_reader(&r);
 	}
 	msg->msg_namelen = 0;
 	return r.done ?: min(err, 0);

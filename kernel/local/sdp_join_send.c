@@ -73,6 +73,7 @@ static void sdp_join_tell(struct sdp_join_call *call, bool all)
 	call->told = call->done;
 	if (sdp_pipe_is_enough(&way->pipe) || all)
 		sdp_join_wake_reader(call->join, !call->side);
+	sdp_join_show_sender(call->sk, call->join, call->side);
 }
 
 /* Whether there is space again; if not, the caller is woken when there is. */

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Who looks at the packets of a connection inside this host, where bytes go by memory
- * (net.sdp.local): a program of a cgroup, which is to see all of them, has them.
+ * (net.sdp.local): a program of a cgroup, which is to see all of them, has them; and
+ * connection tracking does not forget the connection while it is in use.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "lib/bpf.h"
+#include "lib/netns.h"
 #include "lib/variant.h"
 
 enum { MUCH = 100000 };
@@ -108,3 +111,63 @@ CASE_ON(join_cgroup_program, ON_TCP | ON_JOIN)
 	close(group);
 	EVENTUALLY(0, unlinkat(root, name, AT_REMOVEDIR));
 }
+
+/* ---------------------------------------------------------- connection tracking */
+
+/* What it knows of a connection in use is over after so many seconds. */
+enum { FORGOTTEN = 5 };
+
+/*
+ * Rules drop what it takes for invalid, as a FIN of a connection that it does not know,
+ * and it learns of none in the middle.
+ */
+static void tracked(int forgotten)
+{
+	netns_new();
+	rules("chain i { type filter hook input priority 0; ct state invalid drop; }; "
+	      "chain o { type filter hook output priority 0; ct state invalid drop; }");
+	net_sysctl("netfilter/nf_conntrack_tcp_timeout_established", forgotten);
+	net_sysctl("netfilter/nf_conntrack_tcp_loose", 0);
+	/* For packets that are repeated and repeated; nobody is to seem to do that. */
+	net_sysctl("netfilter/nf_conntrack_tcp_timeout_max_retrans", 1);
+}
+
+/* How it is used: by small messages from c to s, which are answered or not. */
+static void used_for_long(bool answered)
+{
+	int forgotten = ktap_ms(FORGOTTEN * 1000) / 1000, sent = 0;
+	struct pair p;
+	long long end;
+
+	tracked(forgotten);
+	pair_open(&p);
+	end = ktap_now() + forgotten * 1500;
+	while (ktap_now() < end) {
+		send_pattern(p.c, 100, 1, 100 * sent);
+		recv_pattern(p.s, 100, 1, 100 * sent);
+		if (answered) {
+			send_pattern(p.s, 100, 2, 100 * sent);
+			recv_pattern(p.c, 100, 2, 100 * sent);
+		}
+		sent++;
+		sleep_ms(10);
+	}
+	/* It is remembered for a time, after it was last used. */
+	sleep_ms(forgotten * 400);
+	close(p.c);
+	await(p.s, POLLIN);
+	expect_eof(p.s);
+	close(p.s);
+}
+
+CASE_LIMIT(join_remembered, ON_TCP | ON_JOIN, 60)
+{
+	used_for_long(true);
+}
+BY_CLOCK(join_remembered);
+
+CASE_LIMIT(join_remembered_one_way, ON_TCP | ON_JOIN, 60)
+{
+	used_for_long(false);
+}
+BY_CLOCK(join_remembered_one_way);
