@@ -93,7 +93,7 @@ static bool sdp_join_is_at_limit(void)
 	return mem;
 }
 
-/* Memory, charged to the reader.  @size: becomes what there is; NULL: nothing. */
+/* Memory, charged to the payer.  @size: becomes what there is; NULL: nothing. */
 static void *sdp_join_mem(struct sdp_join_way *way, u32 *size)
 {
 	bool large = *size > PAGE_SIZE;
@@ -112,9 +112,11 @@ static void *sdp_join_mem(struct sdp_join_way *way, u32 *size)
 	return sdp_join_pages(PAGE_SIZE, __GFP_ACCOUNT);
 }
 
-static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 size)
+/* @payer: who is charged; NULL: the caller */
+static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 size,
+					       struct mem_cgroup *payer)
 {
-	struct mem_cgroup *was = sdp_set_active_memcg(way->payer);
+	struct mem_cgroup *was = sdp_set_active_memcg(payer);
 	struct sdp_pipe_buf *buf;
 
 	buf = kzalloc_obj(*buf, GFP_KERNEL_ACCOUNT | __GFP_NORETRY);
@@ -135,18 +137,24 @@ static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 siz
 
 /**
  * sdp_join_buf() - get a buffer for the pipe to copy to
+ * @sk: the sender
  * @way: the direction
  * @want: bytes that the caller has to send
  *
  * One that was read is taken before a new one is made.  Of what a burst has left
  * one buffer is given back with each that is taken.
  *
+ * As by TCP, the reader pays for what a receiver has, and the sender for the rest:
+ * nobody can fill another's memory cgroup with more than he may have unread.
+ *
  * Context: process, the producer; sleeps.
  * Return: the buffer; NULL without memory, or above net.sdp.mem_max.
  */
-struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want)
+struct sdp_pipe_buf *sdp_join_buf(const struct sock *sk,
+				  struct sdp_join_way *way, size_t want)
 {
 	struct sdp_pipe *pipe = &way->pipe;
+	struct mem_cgroup *payer;
 	u32 size = PAGE_SIZE;
 	struct sdp_pipe_buf *buf;
 
@@ -158,7 +166,10 @@ struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want)
 			return buf;
 		sdp_join_buf_free(way, buf);
 	}
-	return unlikely(sdp_mem_is_over()) ? NULL : sdp_join_buf_alloc(way, size);
+	if (unlikely(sdp_mem_is_over()))
+		return NULL;
+	payer = way->kept < sdp_join_received(sk, way) ? way->payer : NULL;
+	return sdp_join_buf_alloc(way, size, payer);
 }
 
 static void sdp_join_put(struct sdp_join *join)

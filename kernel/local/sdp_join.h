@@ -165,7 +165,8 @@ void sdp_join_abandon(struct sock *sk, struct sdp_sk *ssk);
 void sdp_join_close(struct sock *sk, struct sdp_sk *ssk);
 void sdp_join_free(struct sdp_sk *ssk);
 
-struct sdp_pipe_buf *sdp_join_buf(struct sdp_join_way *way, size_t want);
+struct sdp_pipe_buf *sdp_join_buf(const struct sock *sk,
+				  struct sdp_join_way *way, size_t want);
 
 bool sdp_join_may_lend(const struct sock *sk, const struct sdp_sk *ssk,
 		       const struct msghdr *msg);

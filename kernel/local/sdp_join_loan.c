@@ -106,7 +106,8 @@ static struct sdp_umem *sdp_join_publish(struct sock *sk, struct sdp_join_way *w
 }
 
 /* Copy what is not read into the pipe.  Returns how much that was. */
-static u32 sdp_join_put_back(struct sdp_join_way *way, const struct sdp_umem *umem)
+static u32 sdp_join_put_back(const struct sock *sk, struct sdp_join_way *way,
+			     const struct sdp_umem *umem)
 {
 	u32 left = way->lent_left, done = 0, n;
 	struct sdp_pipe_buf *buf;
@@ -114,7 +115,7 @@ static u32 sdp_join_put_back(struct sdp_join_way *way, const struct sdp_umem *um
 	while (left) {
 		buf = sdp_pipe_tail(&way->pipe);
 		if (!buf) {
-			buf = sdp_join_buf(way, left);
+			buf = sdp_join_buf(sk, way, left);
 			if (!buf)
 				break;
 			sdp_pipe_append(&way->pipe, buf, 0);
@@ -143,7 +144,7 @@ static u32 sdp_join_take_loan_back(struct sock *sk, struct sdp_join_way *way,
 	done = umem->bytes - way->lent_left;
 	sdp_count(sdp_net(sock_net(sk)), SDP_CNT_JOIN_LENT, done);
 	if (unlikely(way->lent_left && keep))
-		done += sdp_join_put_back(way, umem);
+		done += sdp_join_put_back(sk, way, umem);
 	smp_store_release(&way->lent_left, 0);	/* after what was put into the pipe */
 	WRITE_ONCE(way->lent, NULL);
 	mutex_unlock(&way->lend);

@@ -147,7 +147,8 @@ static ssize_t sdp_join_copy(struct sdp_join_call *call)
 		return 0;
 	buf = sdp_pipe_tail(pipe);
 	if (!buf) {
-		buf = sdp_join_buf(call->way, iov_iter_count(iter));
+		buf = sdp_join_buf(call->sk, call->way,
+				   iov_iter_count(iter));
 		if (!buf)
 			return -ENOMEM;
 		sdp_pipe_append(pipe, buf, 0);

@@ -840,6 +840,8 @@ static void charge_reader(const char *high)
 	EVENTUALLY(true, charged() >= before + CONNS * 64 * 1024);
 	/* A pipe has buffers of 32 KiB, the last is not full, and each has a head. */
 	CHECK(sent + (on_join() ? sent / 32 : 0) >= charged() - before);
+	/* What he cannot have yet is the sender's: nobody is filled up by others. */
+	CHECK(charged() - before <= CONNS * 2 * get_int(m.l, SOL_SOCKET, SO_RCVBUF));
 	if (high)
 		EQ(told, charged_to("memory.events", "high "));
 	member_end(&m);
