@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * sdp_run --explain and --check-config: what the rules say, without running
- * anything and without the module.  The same functions decide here as in the
- * library (rules.h), on the same file and the same environment.
+ * anything.  The same functions decide here as in the library (rules.h), on the
+ * same file and the same environment.  The module is asked about addresses of this
+ * host alone, for what net.sdp.local is.
  *
  * Output for scripts: the first word of the line "answer: WORD ..." is "tcp",
  * "sdp" or "both".
  */
 #include <errno.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <linux/sdp.h>
 
 #include "explain.h"
 #include "rules.h"
@@ -128,6 +133,68 @@ static enum rules_miss miss_of(const struct question *q, const struct rule *rule
 	return rules_miss(&any, q->role, "", end);
 }
 
+/* Whether an interface of this host has the address. */
+static bool is_own(const struct rules_addr *addr)
+{
+	struct ifaddrs *list, *ifa;
+	struct rules_end end;
+	bool own = false;
+
+	if (getifaddrs(&list))
+		return false;
+	for (ifa = list; ifa && !own; ifa = ifa->ifa_next)
+		own = ifa->ifa_addr && rules_end(&end, ifa->ifa_addr) &&
+		      end.addr.v6 == addr->v6 &&
+		      !memcmp(end.addr.bytes, addr->bytes, sizeof(addr->bytes));
+	freeifaddrs(list);
+	return own;
+}
+
+/* As running a program does. */
+static void load_module(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SDP);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static void print_not_joined(enum rules_use use)
+{
+	fputs("  inside this host, and ", stdout);
+	if (access("/proc/sys/net/sdp/local", F_OK))
+		puts("the kernel module af_sdp is not loaded, or too old to join sockets");
+	else
+		printf("net.sdp.local is 0: \"sysctl -w net.sdp.local=1\" makes it \"%s\"\n",
+		       rules_use_word(use));
+}
+
+/*
+ * Says what comes of @use inside this host, where the kernel may join the two sockets.
+ * Returns false if TCP does, and no rule changes that.
+ */
+static bool print_answer_of(const struct question *q, const struct rules_end *end,
+			    enum rules_use use)
+{
+	bool loopback = rules_is_loopback(q->role, &end->addr);
+	bool joins = false;
+
+	if (use != RULES_TCP && (loopback || is_own(&end->addr))) {
+		load_module();
+		joins = rules_host_joins();
+		if (loopback && !joins) {
+			print_answer(q, RULES_TCP);
+			print_not_joined(use);
+			return false;
+		}
+	}
+	print_answer(q, use);
+	if (joins)
+		printf("  local: joined by a pipe inside this host if the %s is ours\n",
+		       q->role == RULES_CLIENT ? "server" : "client");
+	return true;
+}
+
 static void answer(const struct question *q, const struct rules_end *end)
 {
 	char text[RULES_ADDR_MAX];
@@ -141,14 +208,10 @@ static void answer(const struct question *q, const struct rules_end *end)
 	       q->program ? q->program : "(any program)",
 	       end->addr.v6 ? "[" : "", text, end->addr.v6 ? "]" : "",
 	       end->port);
-	if (rules_is_local(q->role, &end->addr)) {
-		print_answer(q, RULES_TCP);
-		puts("  this host's own address, which no RDMA device reaches: no rule is asked");
-		return;
-	}
 	if (!q->rules || !q->rules->nr_rules) {
 		use = rules_decide(NULL, q->require, q->role, "", end, &rule);
-		print_answer(q, use);
+		if (!print_answer_of(q, end, use))
+			return;
 		printf("  %s: %s: what sdp_run starts tries SDP\n", q->path,
 		       q->rules ? "no rules in it" : q->none);
 		return;
@@ -167,7 +230,8 @@ static void answer(const struct question *q, const struct rules_end *end)
 			use = RULES_SDP;
 		break;
 	}
-	print_answer(q, use);
+	if (!print_answer_of(q, end, use))
+		return;
 	if (q->require && (!rule || rule->use == RULES_BOTH))
 		puts("  SDP_PRELOAD=require makes \"sdp\" of \"both\"");
 	for (i = 0; i < q->rules->nr_rules; i++) {

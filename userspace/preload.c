@@ -14,10 +14,8 @@
  *
  * What decides, in this order:
  *
- *   1. What is not TCP, sockets that are connected or connecting or have another
- *	upper-layer protocol, and 127.0.0.0/8 and ::1, which no RDMA device
- *	reaches, and as destinations 0.0.0.0 and ::, which lead there: never
- *	touched.
+ *   1. What is not TCP, and sockets that are connected or connecting or have
+ *	another upper-layer protocol: never touched.
  *   2. SDP_PRELOAD=off in the environment: nothing is touched, no rule is read.
  *   3. The first rule of sdp.conf(5) that matches (rules.h).  "both" fills the
  *	slot: where that fails the socket stays TCP, and so does, by the module's
@@ -28,6 +26,11 @@
  *	If no rule matches, or there are no rules, it is "both".
  *   4. SDP_PRELOAD=require makes "sdp" of every "both".  "tcp" stays: what is
  *	written down as an exception is one.
+ *
+ * 127.0.0.0/8 and ::1, and as destinations 0.0.0.0 and ::, which lead there, are as
+ * other addresses.  No RDMA device reaches them, and the module joins the two sockets
+ * inside this host instead, if net.sdp.local is 1.  If it is not there is nothing that
+ * "sdp" could insist on, and "sdp" is as "both" for them: they are TCP's.
  *
  * A slot that is filled already (a program that did so itself, or one that uses
  * its socket for another destination after a connect() by "sdp" that failed) stays
@@ -234,9 +237,9 @@ static bool in_one_page(const void *p, size_t size)
 	return ((uintptr_t)p ^ ((uintptr_t)p + size - 1)) < 4096;
 }
 
-/* Whether an RDMA device may lead to @addr, which becomes @end. */
-static bool is_remote(struct rules_end *end, const struct sockaddr *addr,
-		      socklen_t len)
+/* Whether @addr can be read, and is of the Internet; it becomes @end. */
+static bool is_internet(struct rules_end *end, const struct sockaddr *addr,
+			socklen_t len)
 {
 	if (len < sizeof(struct sockaddr_in) ||
 	    len > sizeof(struct sockaddr_storage) || !readable(addr))
@@ -246,19 +249,17 @@ static bool is_remote(struct rules_end *end, const struct sockaddr *addr,
 	     (!in_one_page(addr, SIN6_LEN_MIN) &&
 	      !readable((const char *)addr + SIN6_LEN_MIN - 8))))
 		return false;
-	return rules_end(end, addr) &&
-	       !rules_is_local(RULES_CLIENT, &end->addr);
+	return rules_end(end, addr);
 }
 
-/* Whether others than this host's own TCP reach what @fd is bound to. */
-static bool is_served(struct rules_end *end, int fd)
+/* Whether @fd has an address of the Internet, which becomes @end. */
+static bool is_bound(struct rules_end *end, int fd)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 
 	return !getsockname(fd, (struct sockaddr *)&ss, &len) &&
-	       rules_end(end, (struct sockaddr *)&ss) &&
-	       !rules_is_local(RULES_SERVER, &end->addr);
+	       rules_end(end, (struct sockaddr *)&ss);
 }
 
 static bool is_tcp(int fd)
@@ -341,8 +342,14 @@ static int fill_slot(int fd)
 	return err;
 }
 
+/* Whether TCP is all that there is for @end, and so no error either. */
+static bool is_tcp_only(enum rules_role role, const struct rules_end *end)
+{
+	return rules_is_loopback(role, &end->addr) && !rules_host_joins();
+}
+
 /*
- * @must: SDP or an error.
+ * @must: SDP or an error, where there is SDP.
  *
  * A socket that is connected, connecting or listening is asked as well: the module
  * refuses, and leaves it as it was.
@@ -351,13 +358,16 @@ static int fill_slot(int fd)
  * protocol is TCP, and need not be asked.  What does not may be anything: MPTCP and SMC
  * answer for the TCP that they are made of.
  */
-static enum outcome attach(int fd, bool must)
+static enum outcome attach(int fd, bool must, enum rules_role role,
+			   const struct rules_end *end)
 {
 	int err = fill_slot(fd);
 	int no = 0;
 
 	if (err && !is_tcp(fd))
 		return FOREIGN;
+	/* Asked when the module has been loaded, if it can be. */
+	must = must && !is_tcp_only(role, end);
 	if (!err || (err == EEXIST && is_sdp(fd))) {
 		/* EISCONN: connecting already, and not for the first time */
 		if (must &&
@@ -479,6 +489,8 @@ static void say_use(enum rules_role role, const struct rules_end *end,
 	log_str(&m, rules_use_word(use));
 	if (use != RULES_TCP && out == UNTOUCHED)
 		log_str(&m, ", and it is tcp: the module is not loaded or the socket not suitable");
+	else if (use != RULES_TCP && is_tcp_only(role, end))
+		log_str(&m, ", and it is tcp: inside this host, and net.sdp.local is 0");
 	if (rule) {
 		log_str(&m, ", by ");
 		log_place(&m, rule->line);
@@ -520,7 +532,7 @@ static bool decide(int fd, enum rules_role role, const struct rules_end *end)
 	use = rules_decide(self.rules, self.require, role, self.program, end,
 			   &rule);
 	if (use != RULES_TCP)
-		out = attach(fd, use == RULES_SDP);
+		out = attach(fd, use == RULES_SDP, role, end);
 	else if (!is_tcp(fd))
 		out = FOREIGN;
 	if (out == FOREIGN)
@@ -566,7 +578,7 @@ int preload_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	int err = errno;
 
 	if (awake()) {
-		if (is_remote(&end, addr, len) &&
+		if (is_internet(&end, addr, len) &&
 		    !prepare(fd, RULES_CLIENT, &end, ENETUNREACH))
 			return -1;
 		errno = err;
@@ -583,7 +595,7 @@ int preload_listen(int fd, int backlog)
 	int err = errno;
 
 	if (awake()) {
-		if (is_served(&end, fd) &&
+		if (is_bound(&end, fd) &&
 		    !prepare(fd, RULES_SERVER, &end, EOPNOTSUPP))
 			return -1;
 		errno = err;

@@ -823,7 +823,7 @@ static bool is_unspecified(const struct rules_addr *addr)
 	return !memcmp(addr->bytes, zero, addr->v6 ? 16 : 4);
 }
 
-bool rules_is_local(enum rules_role role, const struct rules_addr *addr)
+bool rules_is_loopback(enum rules_role role, const struct rules_addr *addr)
 {
 	static const uint8_t one[16] = { [15] = 1 };
 

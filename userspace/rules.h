@@ -143,12 +143,14 @@ bool rules_add_addr(struct rule *rule, const struct rules_addr *addr);
 bool rules_end(struct rules_end *end, const struct sockaddr *sa);
 
 /**
- * rules_is_local() - whether an address is this host's own, as its TCP sees it
+ * rules_is_loopback() - whether an address is one that no other host has
  * @role: an unspecified address is everybody's for a server, and the loopback
  *	for a client
  * @addr: in question
+ *
+ * No RDMA device leads there: what is by SDP is joined inside this host.
  */
-bool rules_is_local(enum rules_role role, const struct rules_addr *addr);
+bool rules_is_loopback(enum rules_role role, const struct rules_addr *addr);
 
 /* Whether a program's name fits: *, ?, [a-z], [!a-z], and \ before one of these. */
 bool rules_glob(const char *pattern, const char *name);
@@ -181,6 +183,16 @@ const char *rules_miss_why(enum rules_miss miss);
 size_t rules_put_addr(char to[RULES_ADDR_MAX], const struct rules_addr *addr);
 
 /* rules_file.c: what needs the system. */
+
+/**
+ * rules_host_joins() - whether the kernel joins sockets inside this host
+ *
+ * For the middle of connect() and listen() too.  Changes errno.
+ *
+ * Return: what net.sdp.local is in this network namespace; false too where there
+ * is no such file: the module is not loaded, or older, or there is no /proc.
+ */
+bool rules_host_joins(void);
 
 /**
  * rules_path() - which file holds the rules

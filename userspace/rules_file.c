@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
  * From where the rules come: the environment, the file, the host names.  Used
- * at the start of a program and by sdp_run, never in the middle of a call.
+ * at the start of a program and by sdp_run, never in the middle of a call.  And
+ * what the rules need to know of the kernel, which is asked in the middle of one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,19 @@
 #ifndef SDP_CONFIG
 #define SDP_CONFIG "/etc/sdp/sdp.conf"
 #endif
+
+bool rules_host_joins(void)
+{
+	int fd = open("/proc/sys/net/sdp/local", O_RDONLY | O_CLOEXEC);
+	char first = '0';
+
+	if (fd < 0)
+		return false;
+	if (read(fd, &first, 1) != 1)
+		first = '0';
+	close(fd);
+	return first == '1';
+}
 
 const char *rules_path(const char **variable)
 {

@@ -136,7 +136,7 @@ static void ask(const struct rules *rules, const uint8_t q[QUESTION])
 	else
 		CHECK(use == (rule ? rule->use : RULES_BOTH));
 	CHECK(rules_put_addr(text, &end.addr) < RULES_ADDR_MAX);
-	rules_is_local(role, &end.addr);
+	rules_is_loopback(role, &end.addr);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

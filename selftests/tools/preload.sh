@@ -26,7 +26,8 @@ silent() {
 	[ ! -s "$dir/err" ] || { cat "$dir/err"; why "said something"; }
 }
 
-cases() { # MODE: the cases of sdp_preload, each in its own line
+cases() { # MODE 0|1: the cases of sdp_preload, each in its own line
+	joining "$2"
 	SDP_PRELOAD=$1 "$run" "$bin/sdp_preload" 2>&1 || return
 }
 
@@ -240,6 +241,110 @@ deepbind() {
 	trap - EXIT
 }
 
+# joining 0|1: whether this host joins sockets inside it, until the case ends
+joining() {
+	# shellcheck disable=SC2064 # as it is now
+	trap "sysctl -qw net.sdp.local=$(sysctl -n net.sdp.local)" EXIT
+	sysctl -qw net.sdp.local="$1"
+}
+
+echoed=$((5 + 2 * (1 + 100 + 4096 + 70000 + 300000)))	# bytes of echo.py, both ways
+
+# echoes LAUNCHER LAUNCHER ADDRESS [ADDRESS]: a server at the first address, and a client to
+# the second or the same.  Sets what the counters have gained.
+echoes() {
+	local joins sent pid
+
+	joins=$(counter local_joins) sent=$(counter local_bytes_sent)
+	: >"$dir/server"
+	# shellcheck disable=SC2086 # words, or nothing
+	$1 python3 "$selftests/tools/echo.py" server "$3" 9841 >"$dir/server" 2>&1 &
+	pid=$!
+	until_true grep -q ready "$dir/server"
+	# shellcheck disable=SC2086
+	limit 30 $2 python3 "$selftests/tools/echo.py" client "${4:-$3}" 9841 ||
+		why "the client to ${4:-$3} failed"
+	wait $pid || { cat "$dir/server"; why "the server at $3 failed"; }
+	joins=$(($(counter local_joins) - joins)) sent=$(($(counter local_bytes_sent) - sent))
+	gained="$joins joined, $sent bytes"
+}
+
+# gains JOINS BYTES ARGUMENT...: of echoes
+gains() {
+	local want="$1 joined, $2 bytes"
+
+	shift 2
+	echoes "$@"
+	[ "$gained" = "$want" ] || why "echoes $*: expected $want, got $gained"
+}
+
+# Every address of this host, in the words of programs.
+local_addresses() {
+	joining 1
+	gains 1 $echoed "$run" "$run" 127.0.0.1
+	gains 1 $echoed "$run" "$run" ::1
+	gains 1 $echoed "$run" "$run" localhost
+	gains 1 $echoed "$run" "$run" 127.0.0.1 localhost
+	gains 1 $echoed "$run" "$run" 0.0.0.0
+	gains 1 $echoed "$run" "$run" 0.0.0.0 127.0.0.7
+	gains 1 $echoed "$run" "$run" ::
+	gains 1 $echoed "$run" "$run" "$own"
+	gains 1 $echoed "$run" "$run" 0.0.0.0 "$own"
+	gains 1 $echoed "$run" "$run" "$own6"
+	gains 1 $echoed "$run --require" "$run" "$own"
+}
+
+# With one end of ours it is TCP, and each byte is right.
+local_one_side() {
+	local before
+
+	joining 1
+	before=$(counter fallback_local)
+	gains 0 0 "" "$run" 127.0.0.1
+	gains 0 0 "" "$run" ::1
+	gains 0 0 "" "$run" 0.0.0.0 "$own"
+	[ "$(counter fallback_local)" = $((before + 3)) ] || why "the reason is not counted"
+	before=$(counter tcp_accept)
+	gains 0 0 "$run" "" 127.0.0.1
+	gains 0 0 "$run" "" :: ::1
+	gains 0 0 "$run" "" 0.0.0.0 "$own"
+	[ "$(counter tcp_accept)" = $((before + 3)) ] || why "plain clients are not counted"
+}
+
+local_off() {
+	local before
+
+	joining 0
+	before=$(counter fallback_loopback)
+	gains 0 0 "$run" "$run" 127.0.0.1
+	gains 0 0 "$run" "$run" ::1
+	gains 0 0 "$run" "$run" localhost
+	gains 0 0 "$run" "$run" 0.0.0.0
+	[ "$(counter fallback_loopback)" -ge $((before + 4)) ] || why "the reason is not counted"
+	# Between addresses that a device has it is SDP.
+	before=$(counter bytes_sent)
+	gains 0 0 "$run" "$run" "$own"
+	[ $(($(counter bytes_sent) - before)) -ge $echoed ] || why "not by SDP"
+	joining 1
+	SDP_PRELOAD=off gains 0 0 "$run" "$run" 127.0.0.1
+}
+
+# A rule leaves it to TCP, by either end.
+local_ruled() {
+	export SDP_CONFIG_FILE=$dir/conf
+
+	joining 1
+	echo "use tcp connect python3* 127.0.0.0/8:*" >"$SDP_CONFIG_FILE"
+	gains 0 0 "$run" "$run" 127.0.0.1
+	gains 1 $echoed "$run" "$run" ::1
+	gains 1 $echoed "$run" "$run" "$own"
+	echo "use tcp listen * 127.0.0.1:9841" >"$SDP_CONFIG_FILE"
+	gains 0 0 "$run" "$run" 127.0.0.1
+	gains 1 $echoed "$run" "$run" 0.0.0.0 127.0.0.1
+	echo "use tcp client sshd *:*" >"$SDP_CONFIG_FILE"
+	gains 1 $echoed "$run" "$run" 127.0.0.1
+}
+
 sdpstat_options() {
 	expect 0 "$tools/sdpstat" --help
 	expect 0 "$tools/sdpstat" --version
@@ -404,8 +509,8 @@ sdpstat_fallback() {
 }
 
 case ${SDP_HOST:-h1} in
-h1)	own=${SDP_ADDR4:-10.9.0.1} ;;
-*)	own=${SDP_ADDR4:-10.9.0.2} ;;
+h1)	own=${SDP_ADDR4:-10.9.0.1} own6=${SDP_ADDR6:-fd09::1} ;;
+*)	own=${SDP_ADDR4:-10.9.0.2} own6=${SDP_ADDR6:-fd09::2} ;;
 esac
 
 begin
@@ -425,10 +530,15 @@ run_case library.interposes_three_functions interposes_three
 run_case library.deepbind deepbind
 run_case library.no_pollution no_pollution
 for mode in on off require; do
-	run_case "library.cases.$mode" cases $mode
+	run_case "library.cases.$mode" cases $mode 0
+	run_case "library.cases_joined.$mode" cases $mode 1
 	run_case "library.cases_without_module.$mode" without_module \
 		env SDP_PRELOAD=$mode LD_PRELOAD="$tools/libsdp_preload.so" "$bin/sdp_preload"
 done
+run_case local.addresses local_addresses
+run_case local.one_side local_one_side
+run_case local.off local_off
+run_case local.ruled local_ruled
 run_case sdpstat.options sdpstat_options
 run_case sdpstat.counters sdpstat_counters
 run_case sdpstat.sockets sdpstat_sockets

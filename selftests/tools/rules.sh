@@ -99,6 +99,13 @@ said() { # LINE...: all that was said, in $dir/err
 	diff "$dir/want" "$dir/err" || why "said something else"
 }
 
+# joining 0|1: whether this host joins sockets inside it, until the case ends
+joining() {
+	# shellcheck disable=SC2064 # as it is now
+	trap "sysctl -qw net.sdp.local=$(sysctl -n net.sdp.local)" EXIT
+	sysctl -qw net.sdp.local="$1"
+}
+
 # What the module knows of: not to move where sockets are left alone.
 attempts() {
 	echo $(($(counter connect) + $(counter connect_fail) + $(counter accept)))
@@ -279,15 +286,65 @@ precedence() {
 	rules "use both client * *:*"
 	SDP_PRELOAD=require goes ECONNREFUSED "$peer4" 7011
 	goes "tcp tcp" "$peer4" 7011
-	# Without a rule and without a remote address.
-	rules "use sdp client * *:*"
-	goes ECONNREFUSED 127.0.0.1 9
-	[ "$("$run" --explain 127.0.0.1:9 | sed -n 's/^answer: \([a-z]*\):.*/\1/p')" = tcp ]
-	if [ -z "$peer" ]; then
-		goes "tcp tcp" 127.0.0.1 7001
-	fi
 	SDP_CONFIG_FILE=$dir/wrong SDP_PRELOAD=off goes "tcp tcp" "$peer4" 7001
 	silent
+}
+
+# Inside this host the rules decide as elsewhere, where sockets are joined.
+loopback_joined() {
+	local before
+
+	joining 1
+	rules "use tcp connect * 127.0.0.0/8:7025" "use tcp client * 0.0.0.0:7026" \
+		"use tcp client * [::1]:7027" "use sdp client * *:7021-7028" \
+		"use tcp listen * 127.0.0.0/8:7028"
+	there="" serve "$run" 127.0.0.1 7024 0.0.0.0 7025 0.0.0.0 7026 :: 7027 127.0.0.1 7028
+	listens sdp sdp sdp sdp tcp
+	before=$(counter local_joins)
+	goes "sdp sdp" 127.0.0.1 7024
+	goes "sdp sdp" 127.0.0.1 7026
+	goes "sdp sdp" 127.0.0.2 7026
+	goes "sdp sdp" 127.0.0.1 7027
+	goes "sdp sdp" ::ffff:127.0.0.1 7026
+	goes "sdp sdp" 0.0.0.0 7025
+	goes "sdp sdp" :: 7027
+	[ "$(counter local_joins)" = $((before + 7)) ] || why "not joined"
+	goes "tcp tcp" 127.0.0.1 7025
+	goes "tcp tcp" ::ffff:127.0.0.1 7025
+	goes "tcp tcp" 0.0.0.0 7026
+	goes "tcp tcp" ::ffff:0.0.0.0 7026
+	goes "tcp tcp" ::1 7027
+	silent
+	# "sdp" is SDP or an error here too.
+	[ "$("$run" "$dir/rule-a" connect 127.0.0.1 7028)" != "tcp tcp" ] || why "by TCP"
+	unset SDP_CONFIG_FILE
+	goes "tcp tcp" 127.0.0.1 7028
+	SDP_PRELOAD=off goes "tcp tcp" 127.0.0.1 7024
+	[ "$(counter local_joins)" = $((before + 7)) ] || why "joined"
+}
+
+# Where they are not it is TCP's by any rule.
+loopback_not_joined() {
+	local before
+
+	joining 0
+	rules "use sdp client * *:*" "use sdp server * 127.0.0.0/8:*" "use sdp server * [::1]:*" \
+		"log min-level 7"
+	there="" serve "$run" 127.0.0.1 7021 ::1 7022 :: 7023
+	listens sdp sdp sdp
+	before=$(counter local_joins)
+	goes "tcp tcp" 127.0.0.1 7021
+	said "libsdp_preload: connect 127.0.0.1:7021: sdp, and it is tcp: inside this host, and net.sdp.local is 0, by $conf:1"
+	grep -qxF "libsdp_preload: listen [::1]:7022: sdp, and it is tcp: inside this host, and net.sdp.local is 0, by $shared/conf:3" \
+		"$dir/serve.err"
+	goes "tcp tcp" ::1 7022
+	goes "tcp tcp" 0.0.0.0 7023
+	goes "tcp tcp" :: 7023
+	goes ECONNREFUSED 127.0.0.1 9
+	SDP_PRELOAD=require goes "tcp tcp" 127.0.0.1 7021
+	export SDP_PRELOAD=off
+	goes "tcp tcp" 127.0.0.1 7021
+	[ "$(counter local_joins)" = "$before" ] || why "joined"
 }
 
 # -------------------------------------------------------------------- servers
@@ -316,7 +373,7 @@ server_by_address() {
 		"use tcp server * 0.0.0.0/0:7034" "use sdp client * *:*"
 	serve "$run" "$peer4" 7031 0.0.0.0 7032 "$peer6" 7033 0.0.0.0 7034 :: 7035 \
 		"$peer6" 7036 "::ffff:$peer4" 7037 127.0.0.1 7038
-	listens tcp sdp tcp tcp sdp sdp tcp tcp
+	listens tcp sdp tcp tcp sdp sdp tcp sdp
 	stop_servers
 	rules "use tcp server * 0.0.0.0:7041" "use tcp server * [::]:7042"
 	serve "$run" :: 7041 :: 7042 0.0.0.0 7043
@@ -545,13 +602,11 @@ cancelled_threads() {
 }
 
 # Where a connection goes is asked after another library has sent it elsewhere: to this
-# host, which is left alone.
+# host.
 redirected() {
-	: >"$dir/serve"
-	"$dir/rule-a" serve 127.0.0.1 7091 >"$dir/serve" 2>"$dir/err" &
-	echo $! >>"$dir/servers"
-	until_true grep -q ready "$dir/serve"
-	rules "use sdp client * *:*"
+	there="" serve "" 127.0.0.1 7091
+	listens tcp
+	rules "use tcp client * 127.0.0.0/8:*" "use sdp client * *:*"
 	LD_PRELOAD=$bin/redirect.so goes "tcp tcp" "$peer4" 7091
 	silent
 }
@@ -733,16 +788,12 @@ explain() {
 	END
 	diff "$dir/want" "$dir/out"
 	rules "use sdp client * 10.9.0.0/24:80-90" "use tcp client * [fd09::]/64:*"
-	explained tcp 127.0.0.1:80
-	explained tcp '[::1]:80'
-	explained tcp ::ffff:127.0.0.1:80
 	SDP_PRELOAD=off explained tcp 10.9.0.2:80
 	SDP_PRELOAD=require explained sdp 10.9.0.2:91
 	# What cannot be read is as no rules, to the library too (unreadable_file).
 	explained_unread both "$dir/none: No such file or directory" 10.9.0.2:80
 	explained_unread both "$dir: not a regular file" 10.9.0.2:80 curl
 	explained_unread both "$conf/none: Not a directory" server '*:80'
-	explained_unread tcp "$dir/none: No such file or directory" 127.0.0.1:80
 	SDP_PRELOAD=require explained_unread sdp "$dir/none: No such file or directory" 10.9.0.2:80
 	# One answer for each address of a host.
 	[ "$("$run" --explain "${peer:-h1}:80" | sed -n 's/^answer: \([a-z]*\):.*/\1/p' | sort | xargs)" = "sdp tcp" ]
@@ -756,6 +807,70 @@ explain() {
 	wrong_question "10.9.0.0/24:1" "one address, not a network"
 	wrong_question "*:1" "one address, not all"
 	wrong_question "no-such-host.invalid:1" "no-such-host.invalid: "
+}
+
+# The answer, and what else is said, of the first rule or of none.
+explained_here() { # WANT TEXT ARGUMENT...
+	local want=$1 text=$2
+
+	shift 2
+	explained "$want" "$@"
+	if [ -n "$text" ]; then
+		grep -qxF "  $text" "$dir/out"
+	else
+		! grep -q "inside this host" "$dir/out"
+	fi || { cat "$dir/out"; why "--explain $*: expected \"$text\""; }
+}
+
+explain_joined() {
+	local server="local: joined by a pipe inside this host if the server is ours"
+	local client="local: joined by a pipe inside this host if the client is ours"
+	local own=$peer4
+
+	[ -z "$peer" ] || own=10.9.0.1
+	joining 1
+	rules "use tcp client * 127.0.0.1:81" "use sdp client * [::1]:*" "use tcp server * *:81"
+	explained_here both "$server" 127.0.0.1:80
+	explained_here both "$server" 127.99.0.1:81
+	explained_here both "$server" 0.0.0.0:80
+	explained_here both "$server" '[::]:80'
+	explained_here both "$server" ::ffff:127.0.0.1:80
+	explained_here both "$server" "$own:80"
+	explained_here sdp "$server" '[::1]:80'
+	SDP_PRELOAD=require explained_here sdp "$server" 127.0.0.1:80
+	explained_here both "$client" server 127.0.0.1:80
+	explained_here tcp "" server 127.0.0.1:81
+	explained_here tcp "" 127.0.0.1:81
+	explained_here tcp "" ::ffff:127.0.0.1:81
+	grep -qxF "  $conf:1: use tcp client * 127.0.0.1:81 -- this one decides" "$dir/out"
+	explained_here both "" 10.9.0.9:80
+	SDP_PRELOAD=off explained_here tcp "" 127.0.0.1:80
+	unset SDP_CONFIG_FILE
+	explained_here both "$server" 127.0.0.1:80
+}
+
+explain_not_joined() {
+	local off="inside this host, and net.sdp.local is 0: \"sysctl -w net.sdp.local=1\" makes it "
+
+	joining 0
+	rules "use tcp client * 127.0.0.1:81" "use sdp client * [::1]:*"
+	explained_here tcp "$off\"both\"" 127.0.0.1:80
+	explained_here tcp "$off\"both\"" ::ffff:0.0.0.0:80
+	explained_here tcp "$off\"sdp\"" '[::1]:80'
+	explained_here tcp "$off\"both\"" server '[::1]:80'
+	explained_here tcp "" 127.0.0.1:81
+	explained_here both "" "$peer4:80"
+	explained_here both "" server 0.0.0.0:80
+}
+
+explain_here_without_module() {
+	local none="inside this host, and the kernel module af_sdp is not loaded, or too old to join sockets"
+
+	explained_here tcp "$none" 127.0.0.1:80
+	explained_here tcp "$none" '[::]:80'
+	explained_unread tcp "$dir/none: No such file or directory" 127.0.0.1:80
+	rules "use tcp client * *:*"
+	explained_here tcp "" 127.0.0.1:80
 }
 
 wrong_question() { # ARGUMENTS TEXT
@@ -836,6 +951,8 @@ rules_case file.unreadable unreadable_file
 rules_case file.wrong_lines wrong_lines
 rules_case file.privileged_programs privileged
 rules_case precedence precedence
+rules_case loopback.joined loopback_joined
+rules_case loopback.not_joined loopback_not_joined
 rules_case server.kinds server_kinds
 rules_case server.by_address server_by_address
 rules_case server.by_program server_by_program
@@ -848,11 +965,14 @@ rules_case log.syslog log_syslog
 rules_case library.cancelled_threads cancelled_threads
 rules_case library.behind_others redirected
 rules_case run.explain explain
+rules_case run.explain_joined explain_joined
+rules_case run.explain_not_joined explain_not_joined
 rules_case run.explained_is_done explained_is_done
 rules_case run.check_config check_config
 mv "$dir/common" "$dir/servers"
 stop_servers
 rules_case run.explain_without_module without_module explain
+rules_case run.explain_here_without_module without_module explain_here_without_module
 rules_case library.module_missing without_module module_missing
 rules_case library.asks_for_the_module without_module asks_for_the_module
 rules_case library.loads_the_module without_module loads_the_module

@@ -25,8 +25,20 @@
 
 static int family;
 static bool off, require, module;
-/* Whether connections are to go by SDP. */
-static bool sdp;
+/* Whether connections are to go by SDP, and those inside this host are joined. */
+static bool sdp, joins;
+
+static bool host_joins(void)
+{
+	int fd = open("/proc/sys/net/sdp/local", O_RDONLY);
+	char c = 0;
+
+	if (fd >= 0) {
+		EQ(1, read(fd, &c, 1));
+		close(fd);
+	}
+	return c == '1';
+}
 
 static void choose(unsigned int n)
 {
@@ -40,6 +52,7 @@ static void choose(unsigned int n)
 	module = fd >= 0;
 	close(fd);
 	sdp = module && !off;
+	joins = sdp && host_joins();
 	if (require && !module) {
 		/* One message a process is tested by the script, not here. */
 		dup2(OK(open("/dev/null", O_WRONLY)), STDERR_FILENO);
@@ -454,44 +467,106 @@ CASE(address_in_two_pages)
 	}
 }
 
-/* Loopback has no RDMA device: not even tried, not even with "require". */
-CASE(loopback_is_left_alone)
+static const char *loopback_ip(void)
 {
-	const char *ip = family == AF_INET ? "127.0.0.1" : "::1";
-	int l = tcp(0), c = tcp(0), s;
+	return family == AF_INET ? "127.0.0.1" : "::1";
+}
+
+/* A connection to @a, where @l listens: joined, or TCP's. */
+static int joined_or_tcp_(int l, const union addr *a)
+{
+	unsigned long long before = joins ? counter("local_joins") : 0;
+	int c = tcp(0), s;
+
+	OK(to(c, a));
+	s = accept_one(l);
+	EQ(joins, attached(c));
+	EQ(joins, attached(s));
+	if (joins) {
+		EQ(before + 1, counter("local_joins"));
+		EQ(SDP_TRANSPORT_LOCAL, transport(c));
+	}
+	talk(c, s);
+	return 0;
+}
+
+#define joined_or_tcp(...) CALL(joined_or_tcp_(__VA_ARGS__))
+
+/*
+ * As other addresses, where sockets inside this host are joined; where they are not, TCP's
+ * by "require" too.
+ */
+CASE(loopback)
+{
+	int l = tcp(0), l4;
 	union addr a;
 
-	bound(l, &a, ip);
+	bound(l, &a, loopback_ip());
 	OK(listen(l, 4));
-	EQ(0, attached(l));
-	OK(to(c, &a));
-	EQ(0, attached(c));
-	s = accept_one(l);
-	talk(c, s);
-	c = tcp(0);
+	EQ(sdp, attached(l));
+	joined_or_tcp(l, &a);
+	/* Nobody listens there. */
 	if (family == AF_INET) {
 		addr_set(&a, family, "127.77.0.1", addr_port(&a));
-		FAILS(ECONNREFUSED, to(c, &a));
+		EQ(-1, to(tcp(0), &a));
 	} else {
-		int l4 = OK(socket(AF_INET, SOCK_STREAM, 0));
-
+		l4 = OK(socket(AF_INET, SOCK_STREAM, 0));
 		addr_set(&a, AF_INET, "127.0.0.1", 0);
 		OK(bind(l4, &a.sa, sizeof(a.in)));
-		OK(syscall(SYS_listen, l4, 4));
+		OK(listen(l4, 4));
 		OK(name_of(l4, &a));
 		addr_set(&a, AF_INET6, "::ffff:127.0.0.1", addr_port(&a));
-		OK(to(c, &a));
+		joined_or_tcp(l4, &a);
 	}
-	EQ(0, attached(c));
+	if (require && !module)
+		return;
 	/* 0.0.0.0 and :: as destinations are the loopback. */
 	l = tcp(0);
 	addr_any(&a, family, 0);
 	OK(bind(l, &a.sa, addr_len(&a)));
-	OK(syscall(SYS_listen, l, 4));
+	OK(listen(l, 4));
 	OK(name_of(l, &a));
-	c = tcp(0);
+	if (joins || !require)
+		joined_or_tcp(l, &a);
+}
+
+CASE(loopback_server_is_plain)
+{
+	int l = tcp(0), c = tcp(0), s;
+	union addr a;
+
+	bound(l, &a, loopback_ip());
+	OK(syscall(SYS_listen, l, 4));
+	if (require && joins) {
+		EQ(-1, to(c, &a));
+		return;
+	}
 	OK(to(c, &a));
+	s = accept_one(l);
 	EQ(0, attached(c));
+	talk(c, s);
+}
+
+CASE(loopback_client_is_plain)
+{
+	int l = tcp(0), c = tcp(0), s;
+	union addr a;
+	char x;
+
+	bound(l, &a, loopback_ip());
+	OK(listen(l, 4));
+	nonblock(l, true);
+	OK(syscall(SYS_connect, c, &a.sa, addr_len(&a)));
+	if (require && joins) {
+		nonblock(c, true);
+		EVENTUALLY(ECONNRESET, (accept(l, NULL, NULL),
+					recv(c, &x, 1, 0) < 0 ? errno : 0));
+		return;
+	}
+	s = accept_one(l);
+	EQ(0, attached(s));
+	nonblock(s, false);
+	talk(c, s);
 }
 
 CASE(wildcard_listener)

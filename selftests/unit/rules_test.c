@@ -539,7 +539,7 @@ static void end__families(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, end.port, 65535);
 }
 
-static void is_local__table(struct kunit *test)
+static void is_loopback__table(struct kunit *test)
 {
 	static const struct {
 		const char *addr;
@@ -564,8 +564,8 @@ static void is_local__table(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		set_end(test, &end, cases[i].addr, 1);
 		KUNIT_EXPECT_TRUE_MSG(test,
-			rules_is_local(RULES_CLIENT, &end.addr) == cases[i].client &&
-			rules_is_local(RULES_SERVER, &end.addr) == cases[i].server,
+			rules_is_loopback(RULES_CLIENT, &end.addr) == cases[i].client &&
+			rules_is_loopback(RULES_SERVER, &end.addr) == cases[i].server,
 			"%s", cases[i].addr);
 	}
 }
@@ -959,7 +959,7 @@ static struct kunit_case rules_cases[] = {
 	KUNIT_CASE(parse__many_rules),
 	KUNIT_CASE(parse__no_memory),
 	KUNIT_CASE(end__families),
-	KUNIT_CASE(is_local__table),
+	KUNIT_CASE(is_loopback__table),
 	KUNIT_CASE(glob__as_fnmatch),
 	KUNIT_CASE(decide__table),
 	KUNIT_CASE(decide__without_rules),
