@@ -51,8 +51,8 @@ static const char usage[] =
 "Columns: In-Q are bytes arrived and not yet read (of a listener: connections\n"
 "not yet accepted), Out-Q bytes accepted and not yet acknowledged (of a\n"
 "listener: its backlog), Mode the flow-control modes of the sending and the\n"
-"receiving half, Reason why a connection is not SDP, Credits the messages that\n"
-"may be sent now.\n";
+"receiving half, or local of what is joined inside this host, Reason why a\n"
+"connection is not SDP, Credits the messages that may be sent now.\n";
 
 static const char *const state_name[] = {
 #define STATE_NAME(state) #state,
@@ -421,6 +421,8 @@ static void print_sockets(void)
 		else if (m->sdm_state == SDP_DIAG_FALLBACK)
 			printf("%-19s %-10s %7s %-8s ", age(m, modes),
 			       NAME(reason_name, info->sdpi_reason), "-", "-");
+		else if (info->sdpi_transport == SDP_TRANSPORT_LOCAL)
+			printf("%-19s %-10s %7s %-8s ", "local", "-", "-", "-");
 		else
 			printf("%-19s %-10s %7u %-8s ", modes,
 			       NAME(reason_name, info->sdpi_reason),

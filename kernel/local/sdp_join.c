@@ -263,6 +263,21 @@ u32 sdp_join_limit(const struct sock *sk, const struct sdp_join_way *way)
 
 /* Ends */
 
+/* Tools find the slot from here on: true; false without memory. */
+static bool sdp_join_list(struct net *net, struct sdp_join_end *end,
+			  struct sdp_sk *ssk)
+{
+	return !xa_alloc_bh(&sdp_net(net)->all_joined, &end->place, ssk,
+			    xa_limit_31b, GFP_KERNEL);
+}
+
+static void sdp_join_unlist(struct net *net, struct sdp_join_end *end)
+{
+	if (end->place)
+		xa_erase_bh(&sdp_net(net)->all_joined, end->place);
+	end->place = 0;
+}
+
 static void sdp_join_end_put(struct rcu_head *head)
 {
 	struct sdp_join_end *end = container_of(head, struct sdp_join_end, rcu);
@@ -279,6 +294,7 @@ static void sdp_join_end_close(struct sdp_join *join, u8 side)
 	end->gone = rcu_dereference_protected(end->sk, true);
 	if (!end->gone)
 		return;
+	sdp_join_unlist(sock_net(end->gone), end);
 	refcount_inc(&join->ref);
 	end->join = join;
 	RCU_INIT_POINTER(end->sk, NULL);
@@ -677,12 +693,16 @@ static bool sdp_join_child(struct sdp_join *join, struct socket *sock,
 	sdp_join_set_end(join, 0, sk);
 	join->way[0].payer = get_mem_cgroup_from_mm(current->mm);
 	sdp_pipe_switch(&join->way[1].pipe, tcp_sk(sk)->write_seq);
-	ok = sdp_join_client(join, pssk);
+	ok = sdp_join_list(sock_net(sk), &join->end[0], ssk) &&
+	     sdp_join_list(sock_net(sk), &join->end[1], pssk) &&
+	     sdp_join_client(join, pssk);
 	if (ok) {
 		ssk->join = join;
 		ssk->side = 0;
 		smp_store_release(&ssk->mode, SDP_SK_JOINED);	/* after join, side */
 	} else {
+		sdp_join_unlist(sock_net(sk), &join->end[0]);
+		sdp_join_unlist(sock_net(sk), &join->end[1]);
 		sdp_ulp_detach(sk, sock, ssk);
 	}
 	sdp_ulp_put(ssk);

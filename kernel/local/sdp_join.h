@@ -70,6 +70,7 @@ struct sdp_join_end {
 	u32 shown;		/* jiffies when it last was: sdp_join_show() */
 	struct sock *gone;	/* what sk was, until callers under RCU are over */
 	struct sdp_join *join;	/* the pair, and a reference to it until then */
+	u32 place;		/* of the slot in sdp_net.all_joined; 0: none */
 	struct rcu_head rcu;
 };
 

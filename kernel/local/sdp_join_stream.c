@@ -75,12 +75,31 @@ static void sdp_join_stream_rcvlowat(struct sock *sk, struct sdp_sk *ssk)
 		sk->sk_data_ready(sk);
 }
 
+/*
+ * Bytes that are sent and not received.  @from: the sequence number up to which TCP has
+ * no more to do with its own.
+ */
+static u32 sdp_join_outq(const struct sock *sk, const struct sdp_sk *ssk, u32 from)
+{
+	struct sdp_join *join = sdp_join_get(ssk);
+	int state = READ_ONCE(sk->sk_state);
+	u32 queued = 0, fill, room;
+
+	if (state != TCP_SYN_SENT && state != TCP_SYN_RECV)
+		queued = READ_ONCE(tcp_sk(sk)->write_seq) - from;
+	if (!join)
+		return queued;
+	/* What is unread beyond the reader's part of the limit. */
+	fill = sdp_join_unread(&join->way[!ssk->side]);
+	room = sdp_join_received(sk, &join->way[!ssk->side]);
+	return queued + (fill > room ? fill - room : 0);
+}
+
 static int sdp_join_stream_ioctl(struct sock *sk, struct sdp_sk *ssk,
 				 unsigned int cmd)
 {
 	struct sdp_join *join = sdp_join_get(ssk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 queued = 0, fill, room;
 
 	switch (cmd) {
 	case SIOCINQ:
@@ -89,18 +108,11 @@ static int sdp_join_stream_ioctl(struct sock *sk, struct sdp_sk *ssk,
 		return tp->urg_data &&
 		       tp->urg_seq == READ_ONCE(tp->copied_seq) &&
 		       !(join && sdp_join_unread(&join->way[ssk->side]));
+	case SIOCOUTQ:
+		return sdp_join_outq(sk, ssk, tp->snd_una);
 	default:
-		break;
+		return sdp_join_outq(sk, ssk, READ_ONCE(tp->snd_nxt));
 	}
-	if (sk->sk_state != TCP_SYN_SENT && sk->sk_state != TCP_SYN_RECV)
-		queued = READ_ONCE(tp->write_seq) -
-			 (cmd == SIOCOUTQ ? tp->snd_una : READ_ONCE(tp->snd_nxt));
-	if (!join)
-		return queued;
-	/* What is unread beyond the reader's part of the limit. */
-	fill = sdp_join_unread(&join->way[!ssk->side]);
-	room = sdp_join_received(sk, &join->way[!ssk->side]);
-	return queued + (fill > room ? fill - room : 0);
 }
 
 /* A caller that is sending comes before the FIN, or gets the error. */
@@ -138,17 +150,23 @@ static u32 sdp_join_stream_mss(struct sdp_sk *ssk)
 	return 0;
 }
 
+/* Of a socket that is not locked, but ssk->lock, each figure is of a moment of its own. */
 static void sdp_join_stream_info(struct sdp_sk *ssk, struct sdp_info *info)
 {
 	struct sdp_join *join = sdp_join_get(ssk);
+	const struct sock *sk = ssk->sk;
+	struct sdp_join_way *in;
 
 	info->sdpi_transport = join ? SDP_TRANSPORT_LOCAL : SDP_TRANSPORT_TCP;
-	info->sdpi_state = sdp_ulp_state(ssk->sk);
+	info->sdpi_state = sdp_ulp_state(sk);
 	if (!join)
 		return;
+	in = &join->way[ssk->side];
+	info->sdpi_inq = sdp_join_inq(sk, in);
+	info->sdpi_outq = sdp_join_outq(sk, ssk, READ_ONCE(tcp_sk(sk)->snd_una));
 	info->sdpi_bytes_sent = READ_ONCE(join->way[!ssk->side].bytes);
-	info->sdpi_bytes_received = READ_ONCE(join->way[ssk->side].bytes) -
-				    sdp_join_unread(&join->way[ssk->side]);
+	info->sdpi_bytes_received = READ_ONCE(in->bytes) - sdp_join_unread(in);
+	info->sdpi_mem = READ_ONCE(in->kept);
 }
 
 static u32 sdp_join_ms_since(u32 at, u32 tcp)

@@ -158,6 +158,7 @@ static int __net_init sdp_net_enter(struct net *net)
 	xa_init_flags(&sn->users, XA_FLAGS_LOCK_BH);
 	xa_init_flags(&sn->all_conns, SDP_NET_PLACES);
 	xa_init_flags(&sn->all_listeners, SDP_NET_PLACES);
+	xa_init_flags(&sn->all_joined, SDP_NET_PLACES);
 	sn->counters = __alloc_percpu(sizeof(u64) * SDP_CNT_MAX, sizeof(u64));
 	if (!sn->counters)
 		return -ENOMEM;
@@ -184,8 +185,10 @@ static void __net_exit sdp_net_leave(struct net *net)
 	remove_proc_entry("sdpstat", net->proc_net);
 	WARN_ON_ONCE(!sdp_net_has_none(&sn->all_conns));
 	WARN_ON_ONCE(!sdp_net_has_none(&sn->all_listeners));
+	WARN_ON_ONCE(!sdp_net_has_none(&sn->all_joined));
 	xa_destroy(&sn->all_conns);
 	xa_destroy(&sn->all_listeners);
+	xa_destroy(&sn->all_joined);
 	xa_destroy(&sn->users);
 	free_percpu(sn->counters);
 }

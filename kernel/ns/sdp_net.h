@@ -46,13 +46,14 @@ struct sdp_net {
 	unsigned int conns;		/* connections; under the users' lock */
 
 	/*
-	 * For tools: all connections, and all listening sockets, each at a
-	 * place of its own, the lowest that is free, from 1.  A dump needs no
-	 * lock but RCU's, and goes on after a pause at the place where it
-	 * stopped.
+	 * For tools: all connections, all listening sockets, and all that are
+	 * joined or being joined, each at a place of its own, the lowest that is
+	 * free, from 1.  A dump needs no lock but RCU's, and goes on after a
+	 * pause at the place where it stopped.
 	 */
 	struct xarray all_conns;
 	struct xarray all_listeners;
+	struct xarray all_joined;
 };
 
 extern unsigned int sdp_net_id;

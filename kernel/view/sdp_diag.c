@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sock_diag for family 27: a dump of listeners and connections, or of the
- * sockets that TCP took over.
+ * sock_diag for family 27: a dump of listeners, connections and joined sockets,
+ * or of the sockets that TCP took over.
  *
  * AF_INET belongs to inet_diag, whose tables do not know our connections, so
  * this family number, which no socket reports, stands for "all that is SDP".
+ * A joined socket is in those tables too, as the TCP socket that it is.
  *
  * A dump that does not fit one message goes on where it stopped.  cb->args[0]
- * is the place of the next listener, and cb->args[1] that of the next
- * connection; for sockets that fell back cb->args[0] is the serial number of
- * the next record.  So the work grows with the number of entries only, and no
- * lock is held but that of the entry that is copied.  What exists from the
- * beginning to the end is shown once.  What comes or goes meanwhile may be
- * missed, as everywhere in sock_diag.
+ * is the place of the next listener, cb->args[1] that of the next connection,
+ * cb->args[2] that of the next joined socket; for sockets that fell back
+ * cb->args[0] is the serial number of the next record.  So the work grows with
+ * the number of entries only, and no lock is held but that of the entry that is
+ * copied.  What exists from the beginning to the end is shown once.  What comes
+ * or goes meanwhile may be missed, as everywhere in sock_diag.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -22,7 +23,9 @@
 #include <net/netlink.h>
 #include "sdp_conn_info.h"
 #include "sdp_fallback_log.h"
+#include "sdp_join.h"
 #include "sdp_sk_conn.h"
+#include "sdp_stream.h"
 #include "sdp_view.h"
 
 static u32 sdp_diag_bit(u8 state)
@@ -84,6 +87,43 @@ static void sdp_diag_fill_listener(struct sdp_diag_msg *msg,
 	spin_unlock_bh(&ssk->lock);
 }
 
+static void sdp_diag_fill_addrs(struct sdp_diag_msg *msg, const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct in6_addr *from = (struct in6_addr *)msg->sdm_saddr;
+	struct in6_addr *to = (struct in6_addr *)msg->sdm_daddr;
+
+	msg->sdm_sport = inet->inet_sport;
+	msg->sdm_dport = inet->inet_dport;
+	if (sk->sk_family == AF_INET6) {
+		*from = sk->sk_v6_rcv_saddr;
+		*to = sk->sk_v6_daddr;
+	} else {
+		ipv6_addr_set_v4mapped(inet->inet_rcv_saddr, from);
+		ipv6_addr_set_v4mapped(inet->inet_daddr, to);
+	}
+}
+
+/* false: it is not joined yet, or not any more. */
+static bool sdp_diag_fill_joined(struct sdp_diag_msg *msg, struct sdp_sk *ssk,
+				 struct user_namespace *ns)
+{
+	bool joined;
+
+	memset(msg, 0, sizeof(*msg));
+	spin_lock_bh(&ssk->lock);
+	joined = ssk->sk && sdp_join_get(ssk);
+	if (joined) {
+		sdp_diag_fill_sk(msg, ssk);
+		sdp_diag_fill_addrs(msg, ssk->sk);
+		msg->sdm_uid = from_kuid_munged(ns, sk_uid(ssk->sk));
+		sdp_join_stream_ops.info(ssk, &msg->sdm_info);
+		msg->sdm_state = msg->sdm_info.sdpi_state;
+	}
+	spin_unlock_bh(&ssk->lock);
+	return joined;
+}
+
 static void sdp_diag_fill_upper(void *upper, void *msg)
 {
 	struct sdp_sk *ssk = upper;
@@ -127,14 +167,14 @@ static void sdp_diag_fill_record(struct sdp_diag_msg *msg,
 	msg->sdm_info.sdpi_reason = record->reason;
 }
 
-/* The first listener from @place on, referenced; @place is set to its own. */
-static struct sdp_sk *sdp_diag_listener(struct sdp_net *sn, long *place)
+/* The first socket of @all from @place on, referenced; @place is set to its own. */
+static struct sdp_sk *sdp_diag_sk(struct xarray *all, long *place)
 {
 	unsigned long at;
 	struct sdp_sk *ssk;
 
 	rcu_read_lock();
-	xa_for_each_start(&sn->all_listeners, at, ssk, *place)
+	xa_for_each_start(all, at, ssk, *place)
 		if (refcount_inc_not_zero(&ssk->ref))
 			break;
 	rcu_read_unlock();
@@ -165,7 +205,7 @@ static int sdp_diag_dump_listeners(struct sk_buff *skb,
 	struct sdp_sk *ssk;
 	int err;
 
-	while ((ssk = sdp_diag_listener(sn, &cb->args[0]))) {
+	while ((ssk = sdp_diag_sk(&sn->all_listeners, &cb->args[0]))) {
 		sdp_diag_fill_listener(&msg, ssk, ns);
 		sdp_ulp_put(ssk);
 		err = sdp_diag_put(skb, cb, &msg);
@@ -199,6 +239,29 @@ static int sdp_diag_dump_conns(struct sk_buff *skb,
 	return 0;
 }
 
+static int sdp_diag_dump_joined(struct sk_buff *skb,
+				struct netlink_callback *cb, u32 states)
+{
+	struct user_namespace *ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
+	struct sdp_net *sn = sdp_net(sock_net(cb->skb->sk));
+	struct sdp_diag_msg msg;
+	struct sdp_sk *ssk;
+	bool wanted;
+	int err;
+
+	while ((ssk = sdp_diag_sk(&sn->all_joined, &cb->args[2]))) {
+		wanted = sdp_diag_fill_joined(&msg, ssk, ns) &&
+			 states & sdp_diag_bit(msg.sdm_state);
+		sdp_ulp_put(ssk);
+		err = wanted ? sdp_diag_put(skb, cb, &msg) : 0;
+		if (err)
+			return err;
+		cb->args[2]++;
+		cond_resched();
+	}
+	return 0;
+}
+
 static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct sdp_diag_req *req = nlmsg_data(cb->nlh);
@@ -208,7 +271,9 @@ static int sdp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	if (states & BIT(31))
 		err = sdp_diag_dump_listeners(skb, cb);
 	if (!err)
-		sdp_diag_dump_conns(skb, cb, states);
+		err = sdp_diag_dump_conns(skb, cb, states);
+	if (!err)
+		sdp_diag_dump_joined(skb, cb, states);
 	return skb->len;
 }
 

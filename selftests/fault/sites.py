@@ -81,6 +81,7 @@ EXEMPT = {
     'sdp_fallback_log_add: xa_store': (2, ROW),
     'sdp_listen: __xa_alloc': (1, ROW),
     'sdp_conn_alloc: __xa_alloc': (1, ROW),
+    'sdp_join_show: __xa_alloc': (1, ROW),
     'sdp_connect: __inet_stream_connect':
         (1, 'asked about an attempt that has failed: it tells the error, and connects nothing'),
     'sdp_join_buf: get_free_pages_noprof':

@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +23,12 @@
 #include "lib/variant.h"
 
 #define LISTENERS	(1u << 31)
+
+enum {
+#define STATE(state) SDP_##state,
+	SDP_STATES(STATE)
+#undef STATE
+};
 
 struct dump {
 	int fd;
@@ -126,7 +134,7 @@ static int open_bound(struct pair *p)
 	return addr_port(&me);
 }
 
-CASE_ON(dump_connections_that_stay, ON_SDP)
+CASE_ON(dump_connections_that_stay, ON_SDP | ON_JOIN)
 {
 	enum { N = 60, ENDED = 20 };
 	struct pair p[N], other;
@@ -150,6 +158,136 @@ CASE_ON(dump_connections_that_stay, ON_SDP)
 	dump_rest(&d);
 	for (i = ENDED; i < N; i++)
 		EQ(1, shown[port[i]]);
+}
+
+/* The entry of the socket; false if there is none. */
+static bool entry_of(int fd, __u32 states, struct sdp_diag_msg *m)
+{
+	static union {
+		struct nlmsghdr nlh;
+		char bytes[32768];
+	} buf;
+	int nl = OK(diag_ask(SDP_DIAG_SOCKETS, states)), len;
+	bool done = false, found = false;
+	struct nlmsghdr *h;
+	struct stat st;
+
+	OK(fstat(fd, &st));
+	while (!done) {
+		len = OK(recv(nl, &buf, sizeof(buf), 0));
+		for (h = &buf.nlh; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+			done |= h->nlmsg_type == NLMSG_DONE;
+			CHECK(h->nlmsg_type != NLMSG_ERROR);
+			if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+			    ((struct sdp_diag_msg *)NLMSG_DATA(h))->sdm_inode != st.st_ino)
+				continue;
+			CHECK(!found);
+			found = true;
+			*m = *(struct sdp_diag_msg *)NLMSG_DATA(h);
+		}
+	}
+	close(nl);
+	return found;
+}
+
+static int shown_at_(const union addr *a, int port, const __u8 ip[16])
+{
+	struct in6_addr mapped = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	const void *want = &a->in6.sin6_addr;
+
+	if (a->sa.sa_family == AF_INET) {
+		memcpy(mapped.s6_addr + 12, &a->in.sin_addr, 4);
+		want = &mapped;
+	}
+	EQ(addr_port(a), ntohs(port));
+	CHECK(!memcmp(want, ip, 16));
+	return 0;
+}
+
+#define shown_at(...) CALL(shown_at_(__VA_ARGS__))
+
+/* What the entry says is what the socket says. */
+static int entry_is_of_(int fd, int state)
+{
+	struct sdp_diag_msg m;
+	union addr a;
+
+	CHECK(entry_of(fd, 1u << state, &m));
+	CHECK(!entry_of(fd, ~(1u << state), &m));
+	EQ(state, m.sdm_state);
+	EQ(variant->family, m.sdm_family);
+	OK(name_of(fd, &a));
+	shown_at(&a, m.sdm_sport, m.sdm_saddr);
+	OK(peer_of(fd, &a));
+	shown_at(&a, m.sdm_dport, m.sdm_daddr);
+	EQ(1, m.sdm_ulp);
+	EQ(getuid(), m.sdm_uid);
+	EQ(state, m.sdm_info.sdpi_state);
+	EQ(SDP_TRANSPORT_LOCAL, m.sdm_info.sdpi_transport);
+	EQ(SDP_REASON_NONE, m.sdm_info.sdpi_reason);
+	EQ(inq(fd), m.sdm_info.sdpi_inq);
+	EQ(outq(fd), m.sdm_info.sdpi_outq);
+	return 0;
+}
+
+#define entry_is_of(...) CALL(entry_is_of_(__VA_ARGS__))
+
+static int moved_(int fd, unsigned int sent, unsigned int received)
+{
+	struct sdp_diag_msg m;
+
+	CHECK(entry_of(fd, 0, &m));
+	EQ(sent, m.sdm_info.sdpi_bytes_sent);
+	EQ(received, m.sdm_info.sdpi_bytes_received);
+	return 0;
+}
+
+#define moved(...) CALL(moved_(__VA_ARGS__))
+
+/* Both ends of what is joined, from accept() to close(); TCP's are not ours to show. */
+CASE_ON(dump_joined, ON_TCP | ON_JOIN)
+{
+	struct sdp_diag_msg m;
+	struct pair p;
+	long long full;
+
+	EQ(0, sockets_shown(~LISTENERS));
+	pair_start(&p);
+	OK(connect_to(p.c, &p.addr));
+	CHECK(!entry_of(p.c, 0, &m));
+	p.s = accept_one(p.l);
+	if (!on_join()) {
+		CHECK(!entry_of(p.c, 0, &m));
+		CHECK(!entry_of(p.s, 0, &m));
+		EQ(0, sockets_shown(~LISTENERS));
+		return;
+	}
+	EQ(2, sockets_shown(~LISTENERS));
+	entry_is_of(p.c, SDP_ESTABLISHED);
+	entry_is_of(p.s, SDP_ESTABLISHED);
+	send_text(p.s, "some that nobody reads");
+	EQ(22, inq(p.c));
+	entry_is_of(p.c, SDP_ESTABLISHED);
+	moved(p.s, 22, 0);
+	moved(p.c, 0, 0);
+	recv_text(p.c, "some");
+	moved(p.c, 0, 4);
+	/* More than the receiver is said to have. */
+	full = fill(p.c, 1);
+	CHECK(outq(p.c) > 0);
+	entry_is_of(p.c, SDP_ESTABLISHED);
+	entry_is_of(p.s, SDP_ESTABLISHED);
+	moved(p.c, full, 4);
+	OK(shutdown(p.c, SHUT_WR));
+	EQ(full, drain(p.s, 1, 0));
+	moved(p.s, 22, full);
+	EVENTUALLY(TCP_FIN_WAIT2, tcp_state(p.c));
+	entry_is_of(p.c, SDP_FIN_WAIT_2);
+	entry_is_of(p.s, SDP_CLOSE_WAIT);
+	close(p.s);
+	EQ(1, sockets_shown(~LISTENERS));
+	close(p.c);
+	EQ(0, sockets_shown(~LISTENERS));
 }
 
 /* The oldest records make room, and new ones are added, between the pieces. */

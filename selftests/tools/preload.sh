@@ -26,8 +26,18 @@ silent() {
 	[ ! -s "$dir/err" ] || { cat "$dir/err"; why "said something"; }
 }
 
-cases() { # MODE 0|1: the cases of sdp_preload, each in its own line
-	joining "$2"
+# joined_case 0|1 NAME FUNCTION...: run_case, with net.sdp.local so
+joined_case() {
+	local kept
+
+	kept=$(sysctl -n net.sdp.local)
+	sysctl -qw net.sdp.local="$1"
+	shift
+	run_case "$@"
+	sysctl -qw net.sdp.local="$kept"
+}
+
+cases() { # MODE: the cases of sdp_preload, each in its own line
 	SDP_PRELOAD=$1 "$run" "$bin/sdp_preload" 2>&1 || return
 }
 
@@ -241,13 +251,6 @@ deepbind() {
 	trap - EXIT
 }
 
-# joining 0|1: whether this host joins sockets inside it, until the case ends
-joining() {
-	# shellcheck disable=SC2064 # as it is now
-	trap "sysctl -qw net.sdp.local=$(sysctl -n net.sdp.local)" EXIT
-	sysctl -qw net.sdp.local="$1"
-}
-
 echoed=$((5 + 2 * (1 + 100 + 4096 + 70000 + 300000)))	# bytes of echo.py, both ways
 
 # echoes LAUNCHER LAUNCHER ADDRESS [ADDRESS]: a server at the first address, and a client to
@@ -280,7 +283,6 @@ gains() {
 
 # Every address of this host, in the words of programs.
 local_addresses() {
-	joining 1
 	gains 1 $echoed "$run" "$run" 127.0.0.1
 	gains 1 $echoed "$run" "$run" ::1
 	gains 1 $echoed "$run" "$run" localhost
@@ -298,7 +300,6 @@ local_addresses() {
 local_one_side() {
 	local before
 
-	joining 1
 	before=$(counter fallback_local)
 	gains 0 0 "" "$run" 127.0.0.1
 	gains 0 0 "" "$run" ::1
@@ -309,12 +310,12 @@ local_one_side() {
 	gains 0 0 "$run" "" :: ::1
 	gains 0 0 "$run" "" 0.0.0.0 "$own"
 	[ "$(counter tcp_accept)" = $((before + 3)) ] || why "plain clients are not counted"
+	SDP_PRELOAD=off gains 0 0 "$run" "$run" 127.0.0.1
 }
 
 local_off() {
 	local before
 
-	joining 0
 	before=$(counter fallback_loopback)
 	gains 0 0 "$run" "$run" 127.0.0.1
 	gains 0 0 "$run" "$run" ::1
@@ -325,15 +326,12 @@ local_off() {
 	before=$(counter bytes_sent)
 	gains 0 0 "$run" "$run" "$own"
 	[ $(($(counter bytes_sent) - before)) -ge $echoed ] || why "not by SDP"
-	joining 1
-	SDP_PRELOAD=off gains 0 0 "$run" "$run" 127.0.0.1
 }
 
 # A rule leaves it to TCP, by either end.
 local_ruled() {
 	export SDP_CONFIG_FILE=$dir/conf
 
-	joining 1
 	echo "use tcp connect python3* 127.0.0.0/8:*" >"$SDP_CONFIG_FILE"
 	gains 0 0 "$run" "$run" 127.0.0.1
 	gains 1 $echoed "$run" "$run" ::1
@@ -398,6 +396,44 @@ sdpstat_sockets() {
 	kill $pid
 	trap - EXIT
 	until_true sh -c "! '$tools/sdpstat' | grep -q ESTABLISHED"
+}
+
+# Both ends of what is joined are listed, what is unread with it.
+sdpstat_joined() {
+	local server client
+
+	mkfifo "$dir/never"
+	"$run" python3 "$selftests/tools/echo.py" server 127.0.0.1 9841 >"$dir/server" &
+	server=$!
+	trap 'kill $server' EXIT
+	until_true grep -q ready "$dir/server"
+	"$run" bash -c "exec 3<>/dev/tcp/127.0.0.1/9841; echo hi >&3; : <'$dir/never'" &
+	client=$!
+	trap 'kill $server $client' EXIT
+	# Greeted, and answered.
+	until_true sh -c "'$tools/sdpstat' | grep -q ' 8 .* 127.0.0.1:9841 '"
+	expect 0 "$tools/sdpstat"
+	grep -E "^ESTABLISHED +8 +0 127.0.0.1:[0-9]+ +127.0.0.1:9841 +local +- +- +- +bash/$client\$" "$dir/out"
+	grep -E "^ESTABLISHED +0 +0 127.0.0.1:9841 +127.0.0.1:[0-9]+ +local +- +- +- +python3[^/]*/$server\$" \
+		"$dir/out"
+	[ "$(wc -l <"$dir/out")" = 3 ]
+	expect 0 "$tools/sdpstat" --json
+	python3 - "$dir/out" <<-END
+		import json, sys
+		s, c = sorted(json.load(open(sys.argv[1])), key=lambda s: s['inq'])
+		assert s['local_port'] == c['peer_port'] == 9841 and s['peer_port'] == c['local_port'], (s, c)
+		assert all(e['transport'] == 'local' and e['reason'] == 'none' and e['door3'] for e in (s, c)), (s, c)
+		assert all(e['state'] == 'ESTABLISHED' and e['family'] == 'ipv4' for e in (s, c)), (s, c)
+		assert s['bytes_sent'] == c['inq'] == 8 and c['bytes_received'] == c['outq'] == 0, (s, c)
+		assert [e['processes'][0]['pid'] for e in (s, c)] == [$server, $client], (s, c)
+		assert c['device'] == '' and c['mem'] > 0, c
+	END
+	# It is TCP's too, whose tool names us.
+	expect 0 ss -Htni "dport = :9841"
+	grep -q "tcp-ulp-sdp" "$dir/out" || { cat "$dir/out"; why "ss does not know it"; }
+	kill $server $client
+	trap - EXIT
+	until_true sh -c "! '$tools/sdpstat' | grep -q local"
 }
 
 # What is counted as it is now falls again.
@@ -527,23 +563,24 @@ run_case run.answers_nowhere answers_nowhere
 run_case run.library_missing library_missing
 run_case run.module_missing without_module module_missing
 run_case library.interposes_three_functions interposes_three
-run_case library.deepbind deepbind
+joined_case 0 library.deepbind deepbind
 run_case library.no_pollution no_pollution
 for mode in on off require; do
-	run_case "library.cases.$mode" cases $mode 0
-	run_case "library.cases_joined.$mode" cases $mode 1
+	joined_case 0 "library.cases.$mode" cases $mode
+	joined_case 1 "library.cases_joined.$mode" cases $mode
 	run_case "library.cases_without_module.$mode" without_module \
 		env SDP_PRELOAD=$mode LD_PRELOAD="$tools/libsdp_preload.so" "$bin/sdp_preload"
 done
-run_case local.addresses local_addresses
-run_case local.one_side local_one_side
-run_case local.off local_off
-run_case local.ruled local_ruled
+joined_case 1 local.addresses local_addresses
+joined_case 1 local.one_side local_one_side
+joined_case 0 local.off local_off
+joined_case 1 local.ruled local_ruled
 run_case sdpstat.options sdpstat_options
 run_case sdpstat.counters sdpstat_counters
-run_case sdpstat.sockets sdpstat_sockets
-run_case sdpstat.gauges_fall sdpstat_falls
+joined_case 0 sdpstat.sockets sdpstat_sockets
+joined_case 0 sdpstat.gauges_fall sdpstat_falls
 run_case sdpstat.names sdpstat_names
 run_case sdpstat.forged_names sdpstat_forged_names
-run_case sdpstat.fallback sdpstat_fallback
+joined_case 1 sdpstat.joined sdpstat_joined
+joined_case 0 sdpstat.fallback sdpstat_fallback
 finish

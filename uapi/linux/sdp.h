@@ -186,9 +186,11 @@ struct sdp_info {
 /*
  * sock_diag, NETLINK_SOCK_DIAG with sdiag_family 27: a dump gives one
  * struct sdp_diag_msg in a SOCK_DIAG_BY_FAMILY message for each socket of the
- * caller's network namespace: listening, connecting or connected by SDP; or
- * else for each connection that TCP took over, as long as there is a record of
- * it (net.sdp.fallback_records): it may have been closed since.
+ * caller's network namespace: listening, connecting or connected by SDP, or
+ * joined inside this host (those are in the dumps of AF_INET and AF_INET6 too,
+ * and when they are closed there alone); or else for each connection that TCP
+ * took over, as long as there is a record of it (net.sdp.fallback_records): it
+ * may have been closed since.
  * Other requests than a dump: EOPNOTSUPP; for something else: EINVAL.
  */
 struct sdp_diag_req {
