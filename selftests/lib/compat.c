@@ -244,6 +244,7 @@ const struct compat_option compat_options[] = {
 	UNUSED(SOL_IP, 50, "IP_UNICAST_IF"),
 	SAME(SOL_IP, 51, "IP_LOCAL_PORT_RANGE", "port_range"),
 	SAME(SOL_IP, 52, "IP_PROTOCOL", NULL),
+	SAME(SOL_IP, 80, "SO_ORIGINAL_DST", NULL),
 
 	SAME_BUT(SOL_IP, IP_SDP_INFO, "IP_SDP_INFO", "ip_info_*", GET,
 		 "TCP has none, unless it fell back."),
@@ -316,6 +317,7 @@ const struct compat_option compat_options[] = {
 	UNUSED(SOL_IPV6, 76, "IPV6_UNICAST_IF"),
 	UNUSED(SOL_IPV6, 77, "IPV6_RECVFRAGSIZE"),
 	SAME_BUT(SOL_IPV6, 78, "IPV6_FREEBIND", NULL, 0, "As `IP_FREEBIND`."),
+	SAME(SOL_IPV6, 80, "IP6T_SO_ORIGINAL_DST", NULL),
 	SAME_BUT(SOL_IPV6, IP_SDP_INFO, "IP_SDP_INFO", "ip_info_*", GET, "As by IPv4."),
 };
 
