@@ -4,7 +4,7 @@
 # haproxy on h2 between wrk and curl on h1 and nginx on h1: it accepts and
 # connects, checks its server's health, and moves bytes by splice.
 # shellcheck source=selftests/programs/lib-web.sh
-. "$here/programs/lib-web.sh"
+. "$here/lib-web.sh"
 
 haproxy_server() {
 	need haproxy nginx

@@ -5,7 +5,7 @@
 # sendfile, bodies of requests, and a reload while clients come and go.
 
 # shellcheck source=selftests/programs/lib-web.sh
-. "$here/programs/lib-web.sh"
+. "$here/lib-web.sh"
 
 nginx_server() {
 	nginx_files
