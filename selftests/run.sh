@@ -79,6 +79,7 @@ trap 'rm -f "$out"' EXIT
 # An attempt over SDP may take its time: a machine may be slow, and the RDMA core
 # at the other end may wait a second for an IPv6 neighbour that has answered.
 # What one case finds of a port number is nothing to the next one that gets it.
+# A host that speaks to itself is to do so by SDP; whoever means it otherwise says so.
 # Before each suite, since some load the module anew.
 patience=${SDP_PATIENCE:-$(awk "BEGIN { print int(10000 * $SDP_TIME_FACTOR) }")}
 be_patient() {
@@ -87,7 +88,8 @@ be_patient() {
 	command -v on >/dev/null || return
 	for h in h1 h2; do
 		on $h true 2>/dev/null &&
-			on $h sysctl -qw "net.sdp.connect_timeout=$patience" net.sdp.cache_timeout=0
+			on $h sysctl -qw "net.sdp.connect_timeout=$patience" net.sdp.cache_timeout=0 \
+				net.sdp.local=0
 	done
 }
 

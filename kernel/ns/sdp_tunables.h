@@ -22,7 +22,7 @@ enum { SDP_BUSY_POLL_MAX_USEC = 10000 };
 	X(fallback,	0, 0, 1, \
 	  "What SDP_FALLBACK is for sockets of family 27 or protocol 257 that have not set it: " \
 	  "with 1 they may use TCP.") \
-	X(local,	0, 0, 1, \
+	X(local,	1, 0, 1, \
 	  "With 1 two SDP sockets of this host that are connected to each other pass their bytes " \
 	  "by memory; TCP makes the connection.") \
 	X(connect_timeout, 200, 10, 600000, \

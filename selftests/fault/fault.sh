@@ -8,5 +8,6 @@
 rm -f "$log"
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 # As run.sh has it: an attempt may take its time, and nothing is remembered.
-sysctl -qw "net.sdp.connect_timeout=$((10000 * factor))" net.sdp.cache_timeout=0
+sysctl -qw "net.sdp.connect_timeout=$((10000 * factor))" net.sdp.cache_timeout=0 \
+	net.sdp.local=0
 exec "$bin/sdp_fault" "$@"

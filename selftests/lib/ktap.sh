@@ -104,7 +104,7 @@ without_module() { # COMMAND...
 	local status=0 kept
 
 	# What the whole run goes by is not its default.
-	kept=$(sysctl net.sdp.connect_timeout net.sdp.cache_timeout | tr -d ' ')
+	kept=$(sysctl net.sdp.connect_timeout net.sdp.cache_timeout net.sdp.local | tr -d ' ')
 	unload
 	( "$@" ) || status=$?
 	insmod "$module"

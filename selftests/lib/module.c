@@ -26,6 +26,7 @@ int module_load_with(const char *parameters)
 	if (!ret) {
 		sysctl("connect_timeout", ktap_ms(10000));
 		sysctl("cache_timeout", 0);
+		sysctl("local", on_join());
 	}
 	errno = err;
 	return ret;
