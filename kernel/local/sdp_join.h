@@ -176,7 +176,7 @@ bool sdp_join_prefers_loan(const struct sock *sk, struct sdp_join_way *way,
 ssize_t sdp_join_lend(struct sock *sk, struct sdp_join *join, u8 side,
 		      struct iov_iter *iter, u32 most, long *timeo, u64 *slept);
 bool sdp_join_is_lent(struct sdp_join_way *way);
-ssize_t sdp_join_read_loan(struct sdp_join *join, u8 side, u32 skip,
+ssize_t sdp_join_read_loan(struct sdp_join *join, u8 side, u32 pos,
 			   struct iov_iter *to, size_t len, bool keep);
 
 int sdp_join_send(struct sock *sk, struct sdp_sk *ssk, struct msghdr *msg,

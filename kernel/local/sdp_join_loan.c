@@ -256,7 +256,8 @@ bool sdp_join_is_lent(struct sdp_join_way *way)
  * sdp_join_read_loan() - copy from what is lent
  * @join: the pair
  * @side: the reader's
- * @skip: bytes of it to leave out (MSG_PEEK)
+ * @pos: position of the byte wanted, as if the loan were in the pipe; behind what the
+ *	consumer has found there
  * @to: where to copy to; NULL: nowhere (MSG_TRUNC)
  * @len: bytes wanted
  * @keep: they are peeked at
@@ -264,15 +265,21 @@ bool sdp_join_is_lent(struct sdp_join_way *way)
  * Context: the consumer, with way->recv; the pipe was empty.
  * Return: bytes; 0: nothing is lent, or it is in the pipe by now; -EFAULT.
  */
-ssize_t sdp_join_read_loan(struct sdp_join *join, u8 side, u32 skip,
+ssize_t sdp_join_read_loan(struct sdp_join *join, u8 side, u32 pos,
 			   struct iov_iter *to, size_t len, bool keep)
 {
 	struct sdp_join_way *way = &join->way[side];
-	u32 n, done, left;
+	u32 n, done, left, skip;
 
 	do {
 		mutex_lock(&way->lend);
 		left = way->lent_left;
+		/*
+		 * It is not before the mutex was taken that the pipe stands still: the
+		 * loan may have been put back into it, and this be the next one.  Then
+		 * skip is more than any loan has.
+		 */
+		skip = pos - way->pipe.written;
 		if (!way->lent || left <= skip) {
 			mutex_unlock(&way->lend);
 			return 0;

@@ -188,8 +188,7 @@ static ssize_t sdp_join_read_pipe(struct sdp_join_read *r)
 /* Copy from what is lent behind the pipe, from pos on.  As sdp_join_read_pipe(). */
 static ssize_t sdp_join_read_lent(struct sdp_join_read *r)
 {
-	return sdp_join_read_loan(r->join, r->ssk->side,
-				  r->pos - READ_ONCE(r->way->pipe.written),
+	return sdp_join_read_loan(r->join, r->ssk->side, r->pos,
 				  r->flags & MSG_TRUNC ? NULL : &r->msg->msg_iter,
 				  r->len - r->done, r->flags & MSG_PEEK);
 }
