@@ -101,12 +101,16 @@ unload() {
 }
 
 without_module() { # COMMAND...
-	local status=0 kept
+	local status kept
 
 	# What the whole run goes by is not its default.
 	kept=$(sysctl net.sdp.connect_timeout net.sdp.cache_timeout net.sdp.local | tr -d ' ')
 	unload
-	( "$@" ) || status=$?
+	# In a list of "||" nothing would end at its first failure.
+	set +e
+	( set -e; "$@" )
+	status=$?
+	set -e
 	insmod "$module"
 	sysctl -qw $kept
 	return $status
