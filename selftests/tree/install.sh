@@ -21,8 +21,8 @@ installs() {
 	cmp "$selftests/../packaging/sdp.conf" "$to/etc/sdp/sdp.conf"
 	"$to/usr/bin/sdp_run" --help >/dev/null
 	[ "$(find "$to" -type f -printf '%P\n' | sort | xargs)" = "etc/sdp/sdp.conf \
-usr/bin/sdp_run usr/bin/sdpstat usr/include/linux/sdp.h usr/lib/libsdp_preload.so \
-usr/share/man/man1/sdp_run.1 usr/share/man/man5/sdp.conf.5 usr/share/man/man7/af_sdp.7 \
+usr/bin/sdp_perf usr/bin/sdp_run usr/bin/sdpstat usr/include/linux/sdp.h \
+usr/lib/libsdp_preload.so usr/share/man/man1/sdp_perf.1 usr/share/man/man1/sdp_run.1 usr/share/man/man5/sdp.conf.5 usr/share/man/man7/af_sdp.7 \
 usr/share/man/man8/sdpstat.8" ]
 }
 
@@ -41,6 +41,7 @@ builds_anew() {
 	userspace install "${elsewhere[@]}" VERSION=7.5
 	[ "$("$to/opt/sdp/bin/sdp_run" --version)" = "sdp_run (AF_SDP) 7.5" ]
 	[ "$("$to/opt/sdp/bin/sdpstat" --version)" = "sdpstat (AF_SDP) 7.5" ]
+	[ "$("$to/opt/sdp/bin/sdp_perf" --version)" = "sdp_perf (AF_SDP) 7.5" ]
 	"$to/opt/sdp/bin/sdp_run" --help | grep -q "the rules of /opt/etc/sdp/sdp.conf"
 	"$to/opt/sdp/bin/sdp_run" --help | grep -q "nor in /opt/lib/multi"
 	grep -q /opt/etc/sdp/sdp.conf "$to/opt/lib/multi/libsdp_preload.so"
@@ -57,6 +58,18 @@ leaves_nothing() {
 	[ ! -e "$to/opt/etc/sdp" ] || why "left a directory"
 }
 
+# Who lacks the library of JSON, or headers, has all but the benchmark, and is told.
+leaves_perf_out() {
+	printf '#!/bin/sh\ncase " $* " in *" -ljson-c "*) exit 1 ;; esac\nexec cc "$@"\n' >"$dir/cc"
+	chmod +x "$dir/cc"
+	userspace install PREFIX=/usr CC="$dir/cc" O="$dir/without" 2>"$dir/out"
+	grep -qx "sdp_perf is left out: it needs libjson-c-dev libibverbs-dev librdmacm-dev" "$dir/out"
+	"$to/usr/bin/sdpstat" --version >/dev/null
+	[ -z "$(find "$to" -name '*sdp_perf*')" ] || { find "$to"; why "installed"; }
+	userspace uninstall PREFIX=/usr
+	[ -z "$(find "$to" ! -type d)" ] || { find "$to"; why "left"; }
+}
+
 compiles() { # CFLAGS
 	userspace all CFLAGS="$1"
 }
@@ -66,6 +79,7 @@ run_case install.installs installs
 run_case install.keeps_rules keeps_rules
 run_case install.builds_anew builds_anew
 run_case install.leaves_nothing leaves_nothing
+run_case install.leaves_perf_out leaves_perf_out
 for flags in -O0 -Os -O3; do
 	run_case "install.compiles_with.$flags" compiles $flags
 done

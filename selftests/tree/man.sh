@@ -5,9 +5,9 @@
 #
 # The lists of sysctls, counters and reasons stand in the pages between two comments, and are
 # what build/selftests/man_lists prints from the lists that the kernel is made of; man.sh
-# --write puts them there.  The options of sdp_run and sdpstat are those of --help, the keys of
-# JSON, the socket options and the module parameters those of the source.  The pages are clean
-# roff, by mandoc if it is there and else by groff, which each Debian has (groff-base).
+# --write puts them there.  The options of sdp_run, sdpstat and sdp_perf are those of --help, the
+# keys of JSON, the socket options and the module parameters those of the source.  The pages are
+# clean roff, by mandoc if it is there and else by groff, which each Debian has (groff-base).
 #
 # A line for each thing that is wrong says how to mend it; then it ends with 1.
 set -u
@@ -160,6 +160,9 @@ check_names() {
 	want=$(grep -oE '\\"[a-z0-9_]+\\":' userspace/sdpstat.c | tr -d '\\":')
 	lacks "man/sdpstat.8: sdpstat --json has the key %: say in JSON what it is" \
 		"$(section sdpstat.8 JSON | grep -oE '[a-z0-9_]+')" "$want"
+	want=$(sed -nE 's/.*\.key = "([a-z0-9_]+)".*/\1/p' userspace/sdp_perf/*.c)
+	lacks "man/sdp_perf.1: sdp_perf has the figure %: say in OUTPUT what it is" \
+		"$(section sdp_perf.1 OUTPUT | grep -oE '[a-z0-9_]+')" "$want"
 	want=$(sed -nE 's/.*proc_create_net(_single)?\("([a-z_]+)".*/\/proc\/net\/\2/p' kernel/*.c kernel/*/*.c)
 	lacks "man/af_sdp.7: the module makes %: say in /proc INTERFACES what it is" \
 		"$(tags af_sdp.7 "/proc INTERFACES")" "$want"
@@ -170,7 +173,7 @@ case ${1:-} in
 "")		;;
 *)		echo "usage: selftests/tree/man.sh [--write]" >&2; exit 2 ;;
 esac
-for f in "$lists" "$tools/sdp_run" "$tools/sdpstat"; do
+for f in "$lists" "$tools/sdp_run" "$tools/sdpstat" "$tools/sdp_perf"; do
 	[ -x "$f" ] || { echo "$f is missing: make -C selftests; make -C userspace"; exit 1; }
 done
 check_list af_sdp.7 sysctls kernel/ns/sdp_tunables.h
@@ -178,6 +181,7 @@ check_list sdpstat.8 counters kernel/ns/sdp_counters.h
 check_list sdpstat.8 reasons uapi/linux/sdp.h
 check_options sdp_run.1 sdp_run
 check_options sdpstat.8 sdpstat
+check_options sdp_perf.1 sdp_perf
 check_roff man/*.[1-9]
 check_names
 exit $bad
