@@ -5,9 +5,9 @@
 #	make -C selftests; make -C userspace
 #	scripts/vm --kernel uml --hosts 2 -- selftests/run.sh [quick|full] [SUITE...]
 #
-# SUITE: socket, pair, link, device, stream, preload (and the rules), programs, capture, wire,
-# mutate, module, fault (default: all that the number of hosts and the kernel allow, but link
-# and device).  "full" moves gigabytes, and says 20,000 mutated messages where quick says 500.
+# SUITE: socket, pair, link, device, stream, preload (and the rules), perf, programs, capture,
+# wire, mutate, module, fault (default: all that the number of hosts and the kernel allow, but
+# link and device).  "full" moves gigabytes, and says 20,000 mutated messages where quick says 500.
 # Output is KTAP, suite by suite; the last line is "N passed, N failed".
 #
 # In the environment:
@@ -38,9 +38,9 @@ export SDP_TIME_FACTOR=${SDP_TIME_FACTOR:-$default_factor}
 
 suites=${*:-}
 if [ -z "$suites" ]; then
-	suites="socket stream preload module"
+	suites="socket stream preload perf module"
 	if command -v on >/dev/null && on h2 true 2>/dev/null; then
-		suites="socket pair stream preload programs capture wire mutate module"
+		suites="socket pair stream preload perf programs capture wire mutate module"
 	else
 		echo "# one host: pair, programs, capture, wire and mutate are left out"
 	fi
@@ -125,6 +125,7 @@ for s in $suites; do
 	stream)		suite stream stream/stream.sh $stream_args ;;
 	preload)	suite preload tools/preload.sh
 			suite rules tools/rules.sh ;;
+	perf)		suite perf tools/perf.sh ;;
 	programs)	suite programs programs/programs.sh $how ;;
 	capture)	suite capture wire/capture.sh ;;
 	wire)		suite wire wire/wire.sh ;;
