@@ -21,6 +21,7 @@ struct transport {
 	bool connects_only;	/* and once it is made it is another's: nothing else is */
 	bool one_by_one;	/* a process must not accept before it has closed */
 	bool stays_open;	/* close() hangs unless the other side reads */
+	bool can_epoll;		/* a descriptor of the system's, and its send() may return early */
 	int idle_max;		/* so many may be held in a guest's memory; 0: any number */
 	void *(*listen)(int port);
 	void *(*accept)(void *listener);
@@ -40,9 +41,11 @@ struct transport {
 
 extern const struct transport over_tcp, over_sdp, over_fallback, over_library, over_rsockets,
 	over_verbs, over_verbs_write, over_verbs_read, over_unix, over_tcp_zerocopy,
-	over_sdp_zerocopy;
+	over_sdp_zerocopy, over_local;
 
 extern bool over_huge_pages;	/* what sockets send and receive lies in such */
+extern bool over_epoll;		/* they wait by epoll_wait(), and receive without waiting */
+extern bool over_nonblock;	/* they send without waiting, and wait by epoll_wait() for room */
 
 /* Loads the preload library, for over_library. */
 void over_library_open(const char *path);
@@ -62,10 +65,16 @@ struct polls {
 	uint64_t all, hits;
 };
 
+/* Connections inside this host whose bytes go by memory, and bytes that did. */
+struct joined {
+	uint64_t joins, sent, lent;
+};
+
 int64_t now(void);		/* ns */
 struct memory memory_now(void);
 struct usage usage_now(void);
 struct polls polls_now(void);
+struct joined joined_now(void);
 double idle_seconds(void);	/* of all processors together */
 int64_t ran(void);		/* ns in which anything ran on the first of them */
 
@@ -106,7 +115,7 @@ struct request {
 /* Ports: control, then for each transport one that serves, holds, closes. */
 enum { PORT_CONTROL = 0, PORT_SERVE = 1, PORT_HOLD = 2, PORT_CLOSE = 3, PORTS = 3 };
 
-enum { NTRANSPORTS = 11 };
+enum { NTRANSPORTS = 12 };
 
 extern const struct transport *const transports[NTRANSPORTS];
 

@@ -4,11 +4,13 @@
 # h2 or from h1 to itself.  Options go to the client; for those behind "--" there
 # is another run, with another server.  Two are for this script: --set NAME=VALUE
 # sets net.sdp.NAME on both hosts from that run on, and --as NAME is what sdp, or
-# sdp-zerocopy where that is measured alone, is called in the figures of that run.
+# sdp-zerocopy or local where those are measured alone, is called in the figures of that run.
+# On one host a run over "local" has net.sdp.local 1, and all others 0: with 1 a socket
+# would not go by the device there.  So "local" is beside tcp and unix alone.
 # --pieces SIZE makes one of what each step of lending costs instead: a stream of writes
 # of SIZE, by ftrace's function graph; --steps one of what a connection asks of the device.
-# On one host perftest's ib_send_lat -e is measured too: there its clock, the guest's cycle
-# counter, counts instructions.
+# On one host perftest's ib_send_lat -e is measured beside "verbs": there its clock, the
+# guest's cycle counter, counts instructions.
 set -uo pipefail
 where=$1
 shift
@@ -25,6 +27,7 @@ esac
 ulimit -n 16384
 address=$(getent ahostsv4 $server | awk 'NR == 1 { print $1 }')
 status=0
+verbs=''
 
 # NAME=VALUE: of both hosts
 set_both() {
@@ -46,31 +49,48 @@ no_time_wait() {
 
 # OPTION...
 session() {
-	local word last='' as='' over_one='sdp' client=() pages=''
+	local word last='' as='' over_one='sdp' client=() both=() beside=$over to=$address joined=0
 
 	for word; do
 		case $last in
 		--set)	set_both "$word" ;;
 		--as)	as=$word ;;
-		--over)	[ "$word" != sdp-zerocopy ] || over_one=$word
-			client+=("$word") ;;
+		--over)	case $word in
+			sdp-zerocopy | local) over_one=$word ;;
+			esac
+			beside=$word client+=("$word") ;;
 		*)	case $word in
 			--set | --as) ;;
 			--idle)	no_time_wait
 				client+=("$word") ;;
-			--huge)	pages=$word client+=("$word") ;;
+			--huge | --epoll)
+				both+=("$word") client+=("$word") ;;
 			*)	client+=("$word") ;;
 			esac ;;
 		esac
 		last=$word
 	done
-	on $server sh -c "ulimit -n 16384; exec $bench --serve $pages --over $over,verbs-write,verbs-read,tcp-zerocopy,sdp-zerocopy" &
+	case ,$beside, in
+	*,verbs,*)	verbs=1 ;;
+	*,local,*)	joined=1 to=127.0.0.1 ;;
+	esac
+	if [ $joined = 0 ]; then
+		both+=(--over "$over,verbs-write,verbs-read,tcp-zerocopy,sdp-zerocopy")
+	elif [ "$where" = one ] && [[ $beside =~ ^((tcp|unix|local),?)+$ ]]; then
+		both+=(--over "tcp,unix,local")
+	else
+		echo "bench.sh: $where, $beside: \"local\" is of one host, beside tcp and unix" >&2
+		status=2
+		return
+	fi
+	[ "$where" = two ] || set_both local=$joined
+	on $server sh -c "ulimit -n 16384; exec $bench --serve ${both[*]}" &
 	for _ in $(seq 300); do
 		on $server sh -c "ss -Hltn 'sport = :9900' | grep -q ." && break
 		sleep 0.1
 	done
-	"$bench" --host "$address" --library "$library" --over $over "${client[@]}" |
-		sed "s/^\(@\t[a-z]*\t[0-9]*\t\)$over_one\t/\1${as:-$over_one}\t/" || status=1
+	"$bench" --host "$to" --library "$library" --over $over "${client[@]}" |
+		sed "s/^\(@\t[a-z-]*\t[0-9]*\t\)$over_one\t/\1${as:-$over_one}\t/" || status=1
 	on $server pkill -x sdp_bench
 	wait
 }
@@ -200,7 +220,7 @@ for word; do
 	fi
 done
 run_options
-if [ "$where" = one ] && [ -n "$ns" ]; then
+if [ "$where" = one ] && [ -n "$ns" ] && [ -n "$verbs" ]; then
 	for size in 1 64 1024 65536; do
 		perftest $size "$ns" $((1000 / divide))
 	done

@@ -139,7 +139,8 @@ struct job {
 	uint64_t count[NTRANSPORTS + 1];
 	double figure[NTRANSPORTS + 1][MAX_ROUNDS];	/* ns for each that is counted */
 	double cpu[NTRANSPORTS][USERS][MAX_ROUNDS];	/* the same, of streams */
-	struct polls polls;	/* ping-pong over SDP, all rounds */
+	struct polls polls[NTRANSPORTS];	/* ping-pong over SDP, all rounds */
+	struct joined joined;			/* over "local", all rounds */
 };
 
 static double measure(struct job *j, int t, void *c)
@@ -180,15 +181,61 @@ static struct usage usage_there(void *control)
 	return u;
 }
 
+static bool may_poll(const struct job *j, int t)
+{
+	return j->shape == PING && !opt.insn &&
+	       (transports[t] == &over_sdp || transports[t] == &over_local);
+}
+
 static double measure_polls(struct job *j, int t, void *c)
 {
 	struct polls before = polls_now(), after;
 	double ns = measure(j, t, c);
 
 	after = polls_now();
-	j->polls.all += after.all - before.all;
-	j->polls.hits += after.hits - before.hits;
+	j->polls[t].all += after.all - before.all;
+	j->polls[t].hits += after.hits - before.hits;
 	return ns;
+}
+
+/* What the client alone sends at least, as the other side's last send() may still be
+ * under way.
+ */
+static uint64_t sent_at_least(const struct job *j, int t)
+{
+	return j->shape == STREAM ? j->count[t] : j->count[t] * j->size;
+}
+
+/* And die if anything went another way: the figure would be another transport's. */
+static double measure_joined(struct job *j, int t, void *c)
+{
+	struct joined before = joined_now(), after;
+	double ns = may_poll(j, t) ? measure_polls(j, t, c) : measure(j, t, c);
+	uint64_t joins, sent;
+
+	after = joined_now();
+	joins = after.joins - before.joins;
+	sent = after.sent - before.sent;
+	if (j->shape == CONNECT || j->shape == PARALLEL) {
+		if (joins != j->count[t])
+			die("local: %llu of %llu connections were joined",
+			    (unsigned long long)joins, (unsigned long long)j->count[t]);
+	} else if (sent < sent_at_least(j, t)) {
+		die("local: %llu of %llu bytes went by memory", (unsigned long long)sent,
+		    (unsigned long long)sent_at_least(j, t));
+	}
+	j->joined.sent += sent;
+	j->joined.lent += after.lent - before.lent;
+	return ns;
+}
+
+static double measure_watched(struct job *j, int t, void *c)
+{
+	if (t < NTRANSPORTS && transports[t] == &over_local)
+		return measure_joined(j, t, c);
+	if (t < NTRANSPORTS && may_poll(j, t))
+		return measure_polls(j, t, c);
+	return measure(j, t, c);
 }
 
 /* With the processor's time; not where instructions count: asking costs some. */
@@ -197,17 +244,13 @@ static void measure_round(struct job *j, int t, void *c, void *control, int roun
 	struct usage here[2], there[2];
 	double each = 1.0 / j->count[t];
 
-	if (j->shape == PING && transports[t] == &over_sdp && !opt.insn) {
-		j->figure[t][round] = measure_polls(j, t, c);
-		return;
-	}
 	if (j->shape != STREAM || opt.insn) {
-		j->figure[t][round] = measure(j, t, c);
+		j->figure[t][round] = measure_watched(j, t, c);
 		return;
 	}
 	there[0] = usage_there(control);
 	here[0] = usage_now();
-	j->figure[t][round] = measure(j, t, c);
+	j->figure[t][round] = measure_watched(j, t, c);
 	here[1] = usage_now();
 	there[1] = usage_there(control);
 	j->cpu[t][OF_SENDER][round] = (here[1].process - here[0].process) * each;
@@ -317,6 +360,13 @@ static double median(const double *figures)
 	return sorted[opt.rounds / 2];
 }
 
+/* The first fields of a line of figures. */
+static void print_key(const char *shape, uint32_t size, const char *name, const char *unit)
+{
+	printf("@\t%s%s%s\t%u\t%s\t%s", shape, over_epoll ? "-epoll" : "",
+	       over_nonblock ? "-nonblock" : "", size, name, unit);
+}
+
 static void print_tsv(const char *shape, uint32_t size, const char *name, const char *unit,
 		      const double *figures)
 {
@@ -324,7 +374,7 @@ static void print_tsv(const char *shape, uint32_t size, const char *name, const 
 
 	if (!opt.tsv)
 		return;
-	printf("@\t%s\t%u\t%s\t%s", shape, size, name, unit);
+	print_key(shape, size, name, unit);
 	for (r = 0; r < opt.rounds; r++)
 		printf("\t%.4f", figures[r]);
 	putchar('\n');
@@ -350,16 +400,32 @@ static void report_cpu(const struct job *j, int t)
 /* For how many it paid, on this host; all rounds together, as one may have had none. */
 static void report_polls(const struct job *j, int t)
 {
-	double each = (double)j->polls.all / (j->count[t] * opt.rounds);
-	double hits = j->polls.all ? 100.0 * j->polls.hits / j->polls.all : 0;
+	const struct polls *p = &j->polls[t];
+	double each = (double)p->all / (j->count[t] * opt.rounds);
+	double hits = p->all ? 100.0 * p->hits / p->all : 0;
 
 	printf("  %-10s %10.2f polls a round trip, %.1f %% hit\n", transports[t]->name, each,
 	       hits);
 	if (!opt.tsv)
 		return;
-	printf("@\tpoll\t%u\t%s\tpolls a round trip\t%.4f\n", j->size, transports[t]->name, each);
-	if (j->polls.all)
-		printf("@\tpoll\t%u\t%s\t%% hit\t%.4f\n", j->size, transports[t]->name, hits);
+	print_key("poll", j->size, transports[t]->name, "polls a round trip");
+	printf("\t%.4f\n", each);
+	if (!p->all)
+		return;
+	print_key("poll", j->size, transports[t]->name, "% hit");
+	printf("\t%.4f\n", hits);
+}
+
+/* All rounds together, as polls. */
+static void report_lent(const struct job *j, int t)
+{
+	double percent = 100.0 * j->joined.lent / j->joined.sent;
+
+	printf("  %-10s %10.1f %% of what was sent was lent\n", transports[t]->name, percent);
+	if (!opt.tsv)
+		return;
+	print_key("lent", j->size, transports[t]->name, "% of what was sent");
+	printf("\t%.4f\n", percent);
 }
 
 static void report(struct job *j, const bool *chosen)
@@ -403,13 +469,15 @@ static void report(struct job *j, const bool *chosen)
 		putchar('\n');
 		print_tsv(shapes[j->shape].name, j->size, name, unit, shown);
 	}
-	for (i = 0; i < NTRANSPORTS && !opt.insn; i++) {
+	for (i = 0; i < NTRANSPORTS; i++) {
 		if (left_out(j, chosen, i))
 			continue;
-		if (j->shape == STREAM)
-			report_cpu(j, i);
-		if (j->shape == PING && transports[i] == &over_sdp)
+		if (j->shape == STREAM && transports[i] == &over_local)
+			report_lent(j, i);
+		if (may_poll(j, i))
 			report_polls(j, i);
+		if (j->shape == STREAM && !opt.insn)
+			report_cpu(j, i);
 	}
 }
 
@@ -482,7 +550,7 @@ void compare(const bool *chosen, void *control)
 	}
 	if (opt.connect)
 		n += add_connections(&jobs[n]);
-	if (opt.insn && !opt.open) {
+	if (opt.insn && !opt.open && !over_epoll && !over_nonblock) {
 		jobs[n].shape = COPY;
 		jobs[n].size = 64 << 10;
 		n++;

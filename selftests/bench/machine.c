@@ -108,6 +108,27 @@ double idle_seconds(void)
 	return (idle + iowait) / sysconf(_SC_CLK_TCK);
 }
 
+static const char sdpstat[] = "/proc/net/sdpstat";
+
+/* What follows @name at the beginning of a line. */
+static uint64_t number_in(const char *path, const char *name)
+{
+	size_t len = strlen(name);
+	unsigned long long n;
+	bool found = false;
+	char line[512];
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		die("%s: %s", path, strerror(errno));
+	while (!found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, name, len) && sscanf(line + len, " %llu", &n) == 1;
+	fclose(f);
+	if (!found)
+		die("%s has no \"%s\"", path, name);
+	return n;
+}
+
 static int64_t timeval_ns(struct timeval tv)
 {
 	return tv.tv_sec * 1000000000ll + tv.tv_usec * 1000;
@@ -127,21 +148,19 @@ struct usage usage_now(void)
 
 struct polls polls_now(void)
 {
-	struct polls p = {};
-	unsigned long long n;
-	char line[256];
-	FILE *f = fopen("/proc/net/sdpstat", "r");
+	struct polls p = { .hits = number_in(sdpstat, "poll_hit") };
 
-	if (!f)
-		die("/proc/net/sdpstat: %s", strerror(errno));
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "poll_hit %llu", &n) == 1)
-			p.hits = n;
-		else if (sscanf(line, "poll_miss %llu", &n) == 1)
-			p.all = p.hits + n;	/* it comes second */
-	}
-	fclose(f);
+	p.all = p.hits + number_in(sdpstat, "poll_miss");
 	return p;
+}
+
+struct joined joined_now(void)
+{
+	return (struct joined) {
+		.joins = number_in(sdpstat, "local_joins"),
+		.sent = number_in(sdpstat, "local_bytes_sent"),
+		.lent = number_in(sdpstat, "local_bytes_lent"),
+	};
 }
 
 int64_t ran(void)

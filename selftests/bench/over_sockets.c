@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TCP, SDP, AF_UNIX and rsockets: the same calls with another socket() under
- * them; and the first two by MSG_ZEROCOPY.
+ * them; the first two by MSG_ZEROCOPY; and SDP inside one host, which goes by memory.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -57,17 +58,36 @@ static const struct calls sdp_calls = {
 	.name = "sdp", .family = AF_INET, .protocol = IPPROTO_SDP, SYSTEM_CALLS
 };
 
-/* A socket that would go by SDP, to a listener that is TCP's alone. */
-static int fallback_connect_call(int fd, const struct sockaddr *a, socklen_t n)
+static void make_ours(int fd)
 {
 	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "sdp", 3))
-		die("fallback: TCP_ULP: %s", strerror(errno));
+		die("TCP_ULP \"sdp\": %s", strerror(errno));
+}
+
+static int ulp_connect_call(int fd, const struct sockaddr *a, socklen_t n)
+{
+	make_ours(fd);
 	return connect(fd, a, n);
 }
 
+static int ulp_listen_call(int fd, int backlog)
+{
+	make_ours(fd);
+	return listen(fd, backlog);
+}
+
+/* A socket that would go by SDP, to a listener that is TCP's alone. */
 static const struct calls fallback_calls = {
 	.name = "fallback", .family = AF_INET,
-	.connect = fallback_connect_call, SYSTEM_CALLS_BUT_CONNECT
+	.connect = ulp_connect_call, SYSTEM_CALLS_BUT_CONNECT
+};
+
+/* A socket of ours, to a listener of ours on this host. */
+static const struct calls local_calls = {
+	.name = "local", .family = AF_INET,
+	.socket = socket, .bind = sys_bind, .listen = ulp_listen_call, .accept = sys_accept,
+	.connect = ulp_connect_call, .setsockopt = setsockopt, .send = send, .recv = recv,
+	.close = close,
 };
 
 typedef int (*connect_fn)(int, const struct sockaddr *, socklen_t);
@@ -119,6 +139,7 @@ struct conn {
 	int fd;
 	bool zerocopy;
 	uint32_t lent, told;	/* calls by MSG_ZEROCOPY */
+	int readable, writable;	/* each an epoll descriptor of its own; -1: none yet */
 };
 
 /* One buffer for all connections of a thread, as memory of idle ones is measured
@@ -133,7 +154,7 @@ static pthread_once_t buffers_made = PTHREAD_ONCE_INIT;
 static pthread_key_t buffers;
 
 enum { HUGE_PAGE = 2 << 20 };
-bool over_huge_pages;
+bool over_huge_pages, over_epoll, over_nonblock;
 
 static void free_buffer(void *buffer)
 {
@@ -209,6 +230,8 @@ static struct conn *conn_new(const struct calls *calls, int fd)
 		die("no memory");
 	c->calls = calls;
 	c->fd = fd;
+	c->readable = -1;
+	c->writable = -1;
 	if (calls->family == AF_INET)
 		calls->setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return c;
@@ -257,16 +280,36 @@ static void *sock_connect(const struct calls *calls, const char *host, int port)
 	return conn_new(calls, fd);
 }
 
+/* As a program does that has registered its socket once. */
+static void wait_by_epoll(struct conn *c, int *set, uint32_t events)
+{
+	struct epoll_event e = { .events = events };
+
+	if (*set < 0) {
+		*set = epoll_create1(0);
+		if (*set < 0 || epoll_ctl(*set, EPOLL_CTL_ADD, c->fd, &e))
+			die("%s: epoll: %s", c->calls->name, strerror(errno));
+	}
+	while (epoll_wait(*set, &e, 1, -1) < 0)
+		if (errno != EINTR)
+			die("%s: epoll_wait: %s", c->calls->name, strerror(errno));
+}
+
 static void sock_send(void *conn, const void *data, size_t size)
 {
+	int flags = MSG_NOSIGNAL | (over_nonblock ? MSG_DONTWAIT : 0);
 	struct conn *c = conn;
 	const char *from = data ?: buffer(size);
 
 	while (size) {
-		ssize_t n = c->calls->send(c->fd, from, size, MSG_NOSIGNAL);
+		ssize_t n = c->calls->send(c->fd, from, size, flags);
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EAGAIN && over_nonblock) {
+			wait_by_epoll(c, &c->writable, EPOLLOUT);
+			continue;
+		}
 		if (n <= 0)
 			die("%s: send: %s", c->calls->name, strerror(errno));
 		size -= n;
@@ -336,8 +379,10 @@ static size_t sock_recv_some(void *conn, size_t size)
 	ssize_t n;
 
 	do {
-		n = c->calls->recv(c->fd, buffer(size), size, 0);
-	} while (n < 0 && errno == EINTR);
+		if (over_epoll)
+			wait_by_epoll(c, &c->readable, EPOLLIN);
+		n = c->calls->recv(c->fd, buffer(size), size, over_epoll ? MSG_DONTWAIT : 0);
+	} while (n < 0 && (errno == EINTR || (errno == EAGAIN && over_epoll)));
 	if (n < 0 && errno != ECONNRESET)
 		die("%s: recv: %s", c->calls->name, strerror(errno));
 	return n < 0 ? 0 : n;
@@ -366,6 +411,10 @@ static void sock_close(void *conn)
 {
 	struct conn *c = conn;
 
+	if (c->readable >= 0)
+		close(c->readable);
+	if (c->writable >= 0)
+		close(c->writable);
 	c->calls->close(c->fd);
 	free(c);
 }
@@ -379,6 +428,23 @@ static uint64_t sdp_memory(void *conn)
 	if (getsockopt(c->fd, SOL_SDP, SDP_INFO, &info, &len))
 		die("SDP_INFO: %s", strerror(errno));
 	return info.sdpi_mem;
+}
+
+/* The listener's accept() joins the two: a round trip says that it has. */
+static void local_check(void *conn)
+{
+	struct conn *c = conn;
+	struct sdp_info info = {};
+	socklen_t len = sizeof(info);
+
+	ask(&over_local, conn, OP_PING, 1, 1);
+	sock_send(conn, NULL, 1);
+	recv_exact(&over_local, conn, 1);
+	if (getsockopt(c->fd, SOL_SDP, SDP_INFO, &info, &len))
+		die("local: the connection is plain TCP (net.sdp.local?): %s", strerror(errno));
+	if (info.sdpi_transport != SDP_TRANSPORT_LOCAL)
+		die("local: transport %u carries the bytes, not memory (net.sdp.local?)",
+		    info.sdpi_transport);
 }
 
 /* Only who listens and connects differs from one to the next. */
@@ -404,11 +470,24 @@ LISTEN_AND_CONNECT(library)
 LISTEN_AND_CONNECT(unix)
 LISTEN_AND_CONNECT(rsocket)
 
+/* Whatever address the others go to, which may be another host's. */
+static void *local_listen(int port)
+{
+	return sock_listen(&local_calls, port);
+}
+
+static void *local_connect(const char *host, int port)
+{
+	(void)host;
+	return sock_connect(&local_calls, "127.0.0.1", port);
+}
+
 const struct transport over_tcp = {
-	.name = "tcp", .can_connect = true, SOCKET_OPS(tcp, sock_send)
+	.name = "tcp", .can_connect = true, .can_epoll = true, SOCKET_OPS(tcp, sock_send)
 };
 const struct transport over_sdp = {
-	.name = "sdp", .can_connect = true, SOCKET_OPS(sdp, sock_send), .memory = sdp_memory
+	.name = "sdp", .can_connect = true, .can_epoll = true, SOCKET_OPS(sdp, sock_send),
+	.memory = sdp_memory
 };
 const struct transport over_tcp_zerocopy = {
 	.name = "tcp-zerocopy", SOCKET_OPS(tcp, sock_send_zerocopy)
@@ -417,14 +496,19 @@ const struct transport over_sdp_zerocopy = {
 	.name = "sdp-zerocopy", SOCKET_OPS(sdp, sock_send_zerocopy)
 };
 const struct transport over_fallback = {
-	.name = "fallback", .can_connect = true, SOCKET_OPS(fallback, sock_send)
+	.name = "fallback", .can_connect = true, .can_epoll = true,
+	SOCKET_OPS(fallback, sock_send)
 };
 const struct transport over_library = {
 	.name = "library", .can_connect = true, .connects_only = true,
 	.check = library_check, SOCKET_OPS(library, sock_send)
 };
 const struct transport over_unix = {
-	.name = "unix", .can_connect = true, SOCKET_OPS(unix, sock_send)
+	.name = "unix", .can_connect = true, .can_epoll = true, SOCKET_OPS(unix, sock_send)
+};
+const struct transport over_local = {
+	.name = "local", .can_connect = true, .can_epoll = true, .check = local_check,
+	SOCKET_OPS(local, sock_send)
 };
 /* Librdmacm's service thread may wait for ever for an event that is not there,
  * when several connections have been accepted or other threads accept and close;

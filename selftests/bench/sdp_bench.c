@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a transport costs, beside its peers: SDP, TCP, rsockets, raw verbs
- * (SENDs, event mode), what fell back, and AF_UNIX, interleaved in one process.
+ * (SENDs, event mode), what fell back, AF_UNIX, and the path inside one host,
+ * interleaved in one process.
  *
  *	h2: sdp_bench --serve
  *	h1: sdp_bench --host ADDRESS [OPTION...]
@@ -15,14 +16,22 @@
  * "fallback" is TCP by way of SDP: a socket that would go by SDP to a listener
  * that is plain TCP's, which is known by then.  "library" is that as users have it,
  * by the connect() of libsdp_preload.so; only connections are measured of it, since
- * once made they are what those of "fallback" are.
+ * once made they are what those of "fallback" are.  "local" is a socket of ours to
+ * a listener of ours at 127.0.0.1: the program ends with an error if its bytes do
+ * not go by memory (net.sdp.local).
  *
  * A figure is the median of --rounds measurements, with the least and the
  * greatest; in each round every transport has its turn, so that a busy moment of
  * the machine meets all.  For streams the processor's time is told too: of the
  * process and of all the host, at each end, since much of soft-RoCE's work is
  * done in nobody's name.  For ping-pong over SDP it is told how many polled before
- * they slept, on the client's host, and how many of those need not sleep then.
+ * they slept, on the client's host, and how many of those need not sleep then; of
+ * streams over "local", how much of what was sent was lent, and so copied once.
+ *
+ * Waiting.  As a rule send() and recv() wait themselves.  With --epoll whoever
+ * receives waits by epoll_wait() and receives without waiting then; with --nonblock the
+ * client sends without waiting, and waits by epoll_wait() for room.  Names of
+ * shapes have "-epoll" and "-nonblock" then.
  *
  * With --insn NS the clock of the guest counts instructions of NS nanoseconds
  * (qemu -icount): counts are fixed, so that a run repeats, and figures are
@@ -45,7 +54,8 @@ static const char usage[] =
 "Usage: sdp_bench --serve | --host ADDRESS [OPTION]...\n"
 "  --port N       first of the ports used (default: 9900)\n"
 "  --over LIST    of tcp,sdp,fallback,library,rsockets,verbs,verbs-write,verbs-read,\n"
-"                 unix,tcp-zerocopy,sdp-zerocopy (by MSG_ZEROCOPY)\n"
+"                 unix,tcp-zerocopy,sdp-zerocopy (by MSG_ZEROCOPY),\n"
+"                 local (on one host, by memory: needs net.sdp.local)\n"
 "                 (default: tcp,sdp,rsockets,verbs)\n"
 "  --library PATH libsdp_preload.so, for a client of \"library\"\n"
 "  --ping LIST    sizes of ping-pong, with k, m; none (default: 1,64,1k,64k)\n"
@@ -55,6 +65,8 @@ static const char usage[] =
 "  --open N       and keep N open of each transport meanwhile\n"
 "  --rounds N     default 7\n"
 "  --ms N         how long one measurement should take (default: 150)\n"
+"  --epoll        who receives waits by epoll_wait(), the server too\n"
+"  --nonblock     the client sends without waiting, epoll_wait() says when there is room\n"
 "  --huge         sockets send and receive in huge pages, the server too\n"
 "  --insn NS      count instructions, each of NS nanoseconds of the clock\n"
 "  --divide N     with --insn: one Nth of the work, for a trial\n"
@@ -86,6 +98,7 @@ void die(const char *fmt, ...)
 const struct transport *const transports[NTRANSPORTS] = {
 	&over_tcp, &over_sdp, &over_fallback, &over_library, &over_rsockets, &over_verbs,
 	&over_verbs_write, &over_verbs_read, &over_unix, &over_tcp_zerocopy, &over_sdp_zerocopy,
+	&over_local,
 };
 
 int port_of(int transport, int what)
@@ -154,6 +167,15 @@ static void open_library(const bool *chosen, const char *path)
 	over_library_open(path);
 }
 
+static void may_epoll(const bool *chosen)
+{
+	int t;
+
+	for (t = 0; t < NTRANSPORTS && (over_epoll || over_nonblock); t++)
+		if (chosen[t] && !transports[t]->can_epoll)
+			die("%s: not with --epoll or --nonblock", transports[t]->name);
+}
+
 static void parse_over(char *list, bool *chosen)
 {
 	char *word;
@@ -188,6 +210,8 @@ int main(int argc, char **argv)
 		{ "connect", no_argument, NULL, 'c' },
 		{ "open", required_argument, NULL, 'O' },
 		{ "huge", no_argument, NULL, 'H' },
+		{ "epoll", no_argument, NULL, 'E' },
+		{ "nonblock", no_argument, NULL, 'N' },
 		{ "tsv", no_argument, NULL, 't' },
 		{}
 	};
@@ -217,6 +241,8 @@ int main(int argc, char **argv)
 		case 'c': opt.connect = true; break;
 		case 'O': opt.open = atoi(optarg); break;
 		case 'H': over_huge_pages = true; break;
+		case 'E': over_epoll = true; break;
+		case 'N': over_nonblock = true; break;
 		case 't': opt.tsv = true; break;
 		default:
 			fputs(usage, stderr);
@@ -230,6 +256,7 @@ int main(int argc, char **argv)
 	}
 	if (serving)
 		serve(chosen);
+	may_epoll(chosen);
 	open_library(chosen, library);
 	control = over_tcp.connect(opt.host, opt.port + PORT_CONTROL);
 	if (opt.idle)

@@ -19,6 +19,9 @@ address=$(getent ahostsv4 h1 | awk 'NR == 1 { print $1 }')
 tracing=/sys/kernel/tracing
 ns=2
 
+# Both ends are on this host, and are to go by the device.
+sysctl -qw net.sdp.local=0
+
 # GROUP FUNCTION [SIDE]; what runs within a function of a side is of that side.
 functions="qp ib_create_qp_kernel
 qp ib_modify_qp
