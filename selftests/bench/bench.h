@@ -55,9 +55,11 @@ struct memory {
 	int64_t kernel, user;
 };
 
-/* Processor time since some moment, ns: of this program, and of all this host. */
+/* Processor time since some moment, ns: of this program, and of all this host; and how
+ * often a processor of this host went from one task to another, the idle one too.
+ */
 struct usage {
-	int64_t process, host;
+	int64_t process, host, switches;
 };
 
 /* Callers of SDP on this host who polled before they slept, and those who need not sleep. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The client of sdp_bench: the shapes, in rounds in which every transport has its
- * turn; their figures, and the processor's time of streams.
+ * turn; their figures, the processor's time of streams, and context switches.
  */
 #include <errno.h>
 #include <math.h>
@@ -133,12 +133,16 @@ static const char *const users[] = {
 	"sender", "sender's host", "receiver", "receiver's host"
 };
 
+/* Where context switches were; the client is the first. */
+enum { HERE, THERE, ENDS };
+
 struct job {
 	enum shape shape;
 	uint32_t size;		/* connections: how many others are open */
 	uint64_t count[NTRANSPORTS + 1];
 	double figure[NTRANSPORTS + 1][MAX_ROUNDS];	/* ns for each that is counted */
 	double cpu[NTRANSPORTS][USERS][MAX_ROUNDS];	/* the same, of streams */
+	double switches[NTRANSPORTS][ENDS][MAX_ROUNDS];	/* the same, and of ping-pong */
 	struct polls polls[NTRANSPORTS];	/* ping-pong over SDP, all rounds */
 	struct joined joined;			/* over "local", all rounds */
 };
@@ -244,7 +248,7 @@ static void measure_round(struct job *j, int t, void *c, void *control, int roun
 	struct usage here[2], there[2];
 	double each = 1.0 / j->count[t];
 
-	if (j->shape != STREAM || opt.insn) {
+	if ((j->shape != STREAM && j->shape != PING) || opt.insn) {
 		j->figure[t][round] = measure_watched(j, t, c);
 		return;
 	}
@@ -253,6 +257,8 @@ static void measure_round(struct job *j, int t, void *c, void *control, int roun
 	j->figure[t][round] = measure_watched(j, t, c);
 	here[1] = usage_now();
 	there[1] = usage_there(control);
+	j->switches[t][HERE][round] = (here[1].switches - here[0].switches) * each;
+	j->switches[t][THERE][round] = (there[1].switches - there[0].switches) * each;
 	j->cpu[t][OF_SENDER][round] = (here[1].process - here[0].process) * each;
 	j->cpu[t][OF_SENDERS_HOST][round] = (here[1].host - here[0].host) * each;
 	j->cpu[t][OF_RECEIVER][round] = (there[1].process - there[0].process) * each;
@@ -416,6 +422,25 @@ static void report_polls(const struct job *j, int t)
 	printf("\t%.4f\n", hits);
 }
 
+/* A MiB of a stream, a round trip. */
+static void report_switches(const struct job *j, int t)
+{
+	static const char *const of[][ENDS] = {
+		[PING] = { "a round trip, client's host", "a round trip, server's host" },
+		[STREAM] = { "a MiB, sender's host", "a MiB, receiver's host" },
+	};
+	double shown[MAX_ROUNDS];
+	int end, r;
+
+	for (end = 0; end < ENDS; end++) {
+		for (r = 0; r < opt.rounds; r++)
+			shown[r] = j->switches[t][end][r] * (j->shape == STREAM ? 1 << 20 : 1);
+		printf("  %-10s %10.2f context switches %s\n", transports[t]->name,
+		       median(shown), of[j->shape][end]);
+		print_tsv("switches", j->size, transports[t]->name, of[j->shape][end], shown);
+	}
+}
+
 /* All rounds together, as polls. */
 static void report_lent(const struct job *j, int t)
 {
@@ -478,6 +503,8 @@ static void report(struct job *j, const bool *chosen)
 			report_polls(j, i);
 		if (j->shape == STREAM && !opt.insn)
 			report_cpu(j, i);
+		if ((j->shape == STREAM || j->shape == PING) && !opt.insn)
+			report_switches(j, i);
 	}
 }
 

@@ -143,6 +143,7 @@ struct usage usage_now(void)
 	u.process = timeval_ns(r.ru_utime) + timeval_ns(r.ru_stime);
 	/* What is counted as busy is found by ticks; what is idle, by the clock. */
 	u.host = now() * sysconf(_SC_NPROCESSORS_ONLN) - (int64_t)(idle_seconds() * 1e9);
+	u.switches = number_in("/proc/stat", "ctxt");
 	return u;
 }
 

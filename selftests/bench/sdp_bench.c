@@ -24,9 +24,11 @@
  * greatest; in each round every transport has its turn, so that a busy moment of
  * the machine meets all.  For streams the processor's time is told too: of the
  * process and of all the host, at each end, since much of soft-RoCE's work is
- * done in nobody's name.  For ping-pong over SDP it is told how many polled before
- * they slept, on the client's host, and how many of those need not sleep then; of
- * streams over "local", how much of what was sent was lent, and so copied once.
+ * done in nobody's name.  For streams and ping-pong it is told how often each host
+ * went from one task to another, which is twice for one that sleeps while nothing else
+ * runs.  For ping-pong over SDP it is told how many polled before they slept, on the
+ * client's host, and how many of those need not sleep then; over "local", how much
+ * of what was sent was lent, and so copied once.
  *
  * Waiting.  As a rule send() and recv() wait themselves.  With --epoll whoever
  * receives waits by epoll_wait() and receives without waiting then; with --nonblock the
