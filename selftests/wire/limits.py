@@ -256,6 +256,7 @@ def closed_holds_no_more(t):
     c.expect(sdp.DISCONN)
     c.send(sdp.CH_RCV_BUF, size=16384)
     for _ in range(8):
+        c.await_credits()       # of a busy host there may be none for a while
         c.send(sdp.DATA)
     c.taken()
     until('it is there', lambda: t.remote.without_socket())
