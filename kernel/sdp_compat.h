@@ -30,6 +30,7 @@
 /* 7.0: objects are allocated by their type. */
 #ifndef kzalloc_obj
 #define kzalloc_obj(obj, gfp)	kzalloc(sizeof(obj), gfp)
+#define kmalloc_obj(obj, gfp)	kmalloc(sizeof(obj), gfp)
 #endif
 
 /* 6.19: address arguments of bind() and connect() got a type of their own. */

@@ -142,7 +142,7 @@ static struct sdp_pipe_buf *sdp_join_buf_alloc(struct sdp_join_way *way, u32 siz
  * @want: bytes that the caller has to send
  *
  * One that was read is taken before a new one is made.  Of what a burst has left
- * one buffer is given back with each that is taken.
+ * one buffer is given back with each that is taken, once the burst is over.
  *
  * As by TCP, the reader pays for what a receiver has, and the sender for the rest:
  * nobody can fill another's memory cgroup with more than he may have unread.
@@ -162,7 +162,8 @@ struct sdp_pipe_buf *sdp_join_buf(const struct sock *sk,
 	if (want > 2 * PAGE_SIZE || sdp_pipe_fill(pipe) >= 2 * PAGE_SIZE)
 		size = max_t(u32, PAGE_SIZE, SDP_JOIN_LARGE);
 	while ((buf = sdp_pipe_reuse(pipe))) {
-		if (buf->size >= size && way->kept <= SDP_JOIN_KEEP)
+		if (buf->size >= size && (way->kept <= SDP_JOIN_KEEP ||
+					  sdp_pipe_fill(pipe) >= SDP_JOIN_KEEP))
 			return buf;
 		sdp_join_buf_free(way, buf);
 	}

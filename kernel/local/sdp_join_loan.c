@@ -84,7 +84,7 @@ static struct sdp_umem *sdp_join_publish(struct sock *sk, struct sdp_join_way *w
 {
 	struct sdp_umem *umem;
 
-	umem = kmalloc(sizeof(*umem), GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
+	umem = kmalloc_obj(*umem, GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
 	if (!umem)
 		return NULL;
 	most = min_t(size_t, most, iov_iter_count(iter));

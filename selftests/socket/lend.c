@@ -308,7 +308,7 @@ CASE(lend_and_die)
 }
 
 /* The reader closes, with lent bytes unread: the sender is told as by TCP. */
-CASE(lend_to_who_closes)
+CASE_ON(lend_to_who_closes, ON_TCP | ON_JOIN)
 {
 	struct task t = { .run = task_send, .len = 8 << 20, .flags = MSG_NOSIGNAL };
 	char *at = memory(LEND_MIB, 0);
