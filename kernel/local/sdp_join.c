@@ -66,22 +66,33 @@ static void *sdp_join_pages(u32 size, gfp_t gfp)
 }
 
 /*
- * Whether the reader's memory cgroup has room for more than one buffer.  Its
- * processes need memory to run at all, and are killed for what they do not get.
+ * Whether the payer's memory cgroup has room for those until the next look, and for
+ * as many again.  Its processes need memory to run at all, and are killed for what
+ * they do not get.
  */
 static bool sdp_join_leaves_room(void)
 {
-	void *mem[SDP_JOIN_ROOM];
+	void *mem[2 * SDP_JOIN_ROOM];
 	int n, i;
 
-	for (n = 0; n < SDP_JOIN_ROOM; n++) {
+	for (n = 0; n < 2 * SDP_JOIN_ROOM; n++) {
 		mem[n] = sdp_join_pages(SDP_JOIN_LARGE, __GFP_ACCOUNT);
 		if (!mem[n])
 			break;
 	}
 	for (i = 0; i < n; i++)
 		free_pages((unsigned long)mem[i], get_order(SDP_JOIN_LARGE));
-	return n == SDP_JOIN_ROOM;
+	return n == 2 * SDP_JOIN_ROOM;
+}
+
+/*
+ * Whether to look for room: only every eighth time, since the pages are cleared for
+ * it.  A pipe that flows has all of its buffers before it is asked.
+ */
+static bool sdp_join_looks_for_room(const struct sdp_join_way *way)
+{
+	return way->kept >= SDP_JOIN_KEEP / 2 &&
+	       way->kept / SDP_JOIN_LARGE % SDP_JOIN_ROOM == 0;
 }
 
 /* Whether there is memory, and the reader's memory cgroup is full. */
@@ -100,8 +111,7 @@ static void *sdp_join_mem(struct sdp_join_way *way, u32 *size)
 	void *mem;
 
 	mem = sdp_join_pages(*size, __GFP_ACCOUNT);
-	/* A pipe that flows has all of its buffers before this is asked. */
-	if (large && (mem ? way->kept >= SDP_JOIN_KEEP / 2 : true) &&
+	if (large && (!mem || sdp_join_looks_for_room(way)) &&
 	    !sdp_join_leaves_room() && sdp_join_is_at_limit()) {
 		free_pages((unsigned long)mem, get_order(*size));
 		return NULL;
